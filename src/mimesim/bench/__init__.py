@@ -1,0 +1,1 @@
+"""Judging agents and simulators: the evaluation matrix over stored episodes."""

@@ -1,0 +1,165 @@
+"""The `mimesim` command: mounts one file per verb, lazily, and turns errors into exit codes.
+
+`mimesim --help` imports no verb: names and summaries stand in the table below, and a verb's file is
+imported when the verb is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+import mimesim
+from mimesim.cli.output import INTERRUPTED, WRONG_USE, note, show_error
+from mimesim.errors import UsageError
+from mimesim.registry import closest
+
+
+class Verb(NamedTuple):
+    """Where a verb lives and what it does."""
+
+    module: str
+    summary: str
+
+
+VERBS: dict[str, Verb] = {
+    "demo": Verb("demo", "The whole loop on the embedded default."),
+    "doctor": Verb("doctor", "Check the environment and say how to mend it."),
+    "data": Verb("data", "Turn human conversations into rows."),
+    "scenarios": Verb("scenarios", "Compose the cases that users bring."),
+    "behaviors": Verb("behaviors", "Look at the 13 realistic behaviors."),
+    "gyms": Verb("gyms", "Look at the gyms and make tasks."),
+    "users": Verb("users", "Look at the users an agent can meet."),
+    "validate": Verb("validate", "Check input files; all errors at once."),
+    "review": Verb("review", "Check the user's side of stored episodes, offline."),
+    "run": Verb("run", "Run episodes: agent x user x gym."),
+    "train": Verb("train", "Train a user or an agent."),
+    "eval": Verb("eval", "Evaluate agents against users."),
+    "export": Verb("export", "Write episodes for other tools."),
+    "view": Verb("view", "Show episodes in the terminal."),
+    "report": Verb("report", "Make the report of stored results."),
+    "study": Verb("study", "Run a pre-registered study."),
+}
+"""All verbs, in the order of the help text; one without a file is left out."""
+
+INTRO = """MimeSim: learn user simulators, measure them, and train agents against them.
+
+Try:  mimesim demo      the whole loop on this machine, no key, no GPU
+      mimesim run --gym support-desk --agent scripted:eager --user scripted:realistic
+      mimesim doctor    what is installed, what is missing, how to mend it
+      mimesim --help    all verbs"""
+
+
+class LazyVerbs(TyperGroup):
+    """A group whose verbs are imported when they are used."""
+
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the verbs that have a file."""
+        return [name for name, verb in VERBS.items() if _exists(verb)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the verb; for a help listing, a stand-in that has only a summary."""
+        verb = VERBS.get(cmd_name)
+        if verb is None or not _exists(verb):
+            return None
+        if self._listing:
+            return TyperCommand(cmd_name, help=verb.summary, short_help=verb.summary)
+        return _load(cmd_name, verb)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of verbs without importing one."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb, or name the nearest one.
+
+        Raises:
+            UsageError: there is no such verb.
+        """
+        name = args[0]
+        known = self.list_commands(ctx)
+        if not name.startswith("-") and name not in known:
+            raise UsageError(
+                f"no verb {name!r}{closest(name, known)}", expected="one of " + ", ".join(known)
+            )
+        return super().resolve_command(ctx, args)
+
+
+def _exists(verb: Verb) -> bool:
+    return importlib.util.find_spec(f"mimesim.cli.{verb.module}") is not None
+
+
+def _load(name: str, verb: Verb) -> Any:
+    """Import a verb's file: `app` is a group of verbs, `command` a single one."""
+    module = importlib.import_module(f"mimesim.cli.{verb.module}")
+    inside: dict[str, Any] = vars(module)
+    app = inside.get("app")
+    if app is None:
+        app = typer.Typer(add_completion=False)
+        app.command(name, help=inside["command"].__doc__)(inside["command"])
+    built = typer.main.get_command(app)
+    built.name = name
+    return built
+
+
+app = typer.Typer(
+    cls=LazyVerbs,
+    add_completion=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    help="Learn user simulators, measure them, and train agents against them.",
+)
+
+
+@app.callback()
+def main(
+    ctx: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
+    """Learn user simulators, measure them, and train agents against them."""
+    if version:
+        typer.echo(f"mimesim {mimesim.__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(INTRO)
+        raise typer.Exit
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(list(arguments), prog_name="mimesim", standalone_mode=False)
+    except UsageError as error:
+        show_error(error)
+        return error.exit_code
+    except typer.TyperException as error:
+        message = " ".join(error.format_message().split()).rstrip(".")
+        show_error(UsageError(message, mend="see --help of the verb"))
+        return WRONG_USE
+    except (KeyboardInterrupt, typer.Abort):
+        note("interrupted; what was finished is kept")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def run() -> None:
+    """Entry point of the `mimesim` command."""
+    sys.exit(invoke(sys.argv[1:]))

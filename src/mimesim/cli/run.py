@@ -1,0 +1,203 @@
+"""`mimesim run`: episodes of an agent and a user in a gym."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mimesim.cli.output import BELOW_THRESHOLD, emit_json, note, say, stdout, table
+
+Files = Annotated[list[Path] | None, typer.Option("--config", help="Config file; repeatable.")]
+Text = Annotated[str | None, typer.Option()]
+Whole = Annotated[int | None, typer.Option()]
+
+
+def command(
+    config: Files = None,
+    gym: Annotated[str | None, typer.Option(help="Gym, e.g. support-desk.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Task profile of the gym.")] = None,
+    split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
+    tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Agent, e.g. scripted:eager.")] = None,
+    user: Annotated[str | None, typer.Option(help="User, e.g. scripted:realistic.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Judge, where the gym takes one.")] = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", "-n", help="How many.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Repetitions of each task.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Run seed.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", help="Episodes at once.")
+    ] = None,
+    max_turns: Annotated[
+        int | None, typer.Option(help="User messages that reach the agent at most.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds of one conversation.")] = None,
+    max_retries: Annotated[
+        int | None, typer.Option(help="New attempts at an episode that failed.")
+    ] = None,
+    max_invalid: Annotated[
+        float | None, typer.Option(help="Exit 1 above this share of not counted episodes.")
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None, typer.Option(help="success=x or reward=x: exit 1 below it.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Set a config key: key=value, TOML values.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder, or X.jsonl.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Resume although the configuration differs.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Resolve, check, show one opening; run nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
+) -> None:
+    """Run episodes: agent x user x gym. The same command again resumes what is there."""
+    from mimesim import config as configs
+    from mimesim.rollout.prepare import RunConfig, prepare
+
+    flags: dict[str, Any] = {
+        "gym": gym,
+        "profile": profile,
+        "split": split,
+        "tasks": tasks,
+        "agent": agent,
+        "user": user,
+        "judge": judge,
+        "episodes": episodes,
+        "trials": trials,
+        "seed": seed,
+        "concurrency": concurrency,
+        "limits.max_turns": max_turns,
+        "limits.seconds": timeout,
+        "retries": max_retries,
+        "max_invalid": max_invalid,
+    }
+    overrides = [f"{key}={value}" for key, value in flags.items() if value is not None]
+    overrides += [f"fail_under.{text}" for text in fail_under or []]
+    prepared = prepare(configs.load(RunConfig, config or (), overrides=[*(set_ or []), *overrides]))
+    shown = Shown(json=json, quiet=quiet)
+    if dry_run:
+        shown.plan(prepared)
+        return
+    summary = _execute(prepared, out, shown, overwrite=overwrite, force=force)
+    shown.summary(prepared, summary, out)
+    if shown.below(prepared.config, summary):
+        raise typer.Exit(BELOW_THRESHOLD)
+
+
+def _execute(prepared: Any, out: Path | None, shown: Shown, *, overwrite: bool, force: bool) -> Any:
+    from mimesim.cli.progress import Progress
+    from mimesim.rollout.prepare import execute
+    from mimesim.rollout.store import Store
+
+    if out is None:
+        out = Path("out") / "runs" / _default_name(prepared)
+        shown.out = out
+    store = Store.open(out, prepared.plan, overwrite=overwrite, force=force)
+    try:
+        for text in store.warnings:
+            note(f"warning: {text}")
+        with Progress(quiet=shown.quiet) as progress:
+            return asyncio.run(execute(prepared, store=store, on_event=progress.tell))
+    except KeyboardInterrupt:
+        note(f"interrupted; the same command goes on where it was ({store.paths.episodes})")
+        raise
+    finally:
+        store.close()
+
+
+def _default_name(prepared: Any) -> str:
+    from mimesim.rollout.store import run_id
+
+    return f"{prepared.config.gym}-{run_id(prepared.plan.identity)[:8]}"
+
+
+class Shown:
+    """What `run` prints."""
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        self.json = json
+        self.quiet = quiet
+        self.out: Path | None = None
+
+    def plan(self, prepared: Any) -> None:
+        """Show what would be run, and the opening of the first task."""
+        from mimesim.rollout.prepare import parties, preview
+
+        shown = {
+            "config": prepared.plan.config,
+            "episodes": len(prepared.jobs),
+            "tasks": len(prepared.plan.tasks),
+            "parties": {key: who.name if who else None for key, who in parties(prepared).items()},
+            "opening": asyncio.run(preview(prepared)),
+        }
+        if self.json:
+            emit_json(shown)
+            return
+        for key in ("episodes", "tasks"):
+            say(f"{key}: {shown[key]}")
+        for key, value in shown["parties"].items():
+            say(f"{key}: {value or '-'}")
+        say(f"\nwhat the agent is told first:\n{shown['opening']}")
+
+    def summary(self, prepared: Any, summary: Any, out: Path | None) -> None:
+        """Print the result."""
+        from mimesim.rollout.prepare import parties
+        from mimesim.rollout.summary import summarize
+
+        place = out or self.out
+        result = summarize(summary, out=str(place))
+        if not self.quiet:
+            _print_summary(result, summary, parties(prepared), json=self.json)
+        if self.json:
+            emit_json(result)
+
+    def below(self, config: Any, summary: Any) -> bool:
+        """Tell why the run is below a threshold, if it is."""
+        from mimesim.rollout.summary import shortfalls
+
+        found = shortfalls(config, summary)
+        for text in found:
+            note(text)
+        return bool(found)
+
+
+def _print_summary(
+    result: Mapping[str, Any], summary: Any, who: Mapping[str, Any], *, json: bool
+) -> None:
+    counts = summary.counts
+    rows = [(side, party.name, party.model or "-") for side, party in who.items() if party]
+    stdout(json=json).print(table("", ("party", "name", "model"), rows))
+    for name in ("success", "reward"):
+        say(f"{name}: {_interval(result[name], percent=name == 'success')}", json=json)
+    say(
+        f"successes: {counts.successes}/{counts.counted} counted, "
+        f"{counts.successes}/{counts.all} all",
+        json=json,
+    )
+    failed = ", ".join(f"{n} {kind}" for kind, n in counts.not_counted.items())
+    say(f"not counted: {failed or 'none'}", json=json)
+    say("ended by: " + ", ".join(f"{k} {n}" for k, n in counts.stops.items()), json=json)
+    if counts.guards:
+        say("guards: " + ", ".join(f"{k} {n}" for k, n in counts.guards.items()), json=json)
+    say(f"resumed: {summary.resumed} of {counts.all}; wall {result['wall_s']:.1f} s", json=json)
+    say(f"written to {result['out']}", json=json)
+
+
+def _interval(value: Mapping[str, Any], *, percent: bool) -> str:
+    if value["mean"] is None:
+        return "no counted episode"
+    low, high = value["ci95"] or (None, None)
+    scale, unit = (100, " %") if percent else (1, "")
+    digits = 1 if percent else 3
+    text = f"{value['mean'] * scale:.{digits}f}{unit}"
+    if low is not None and high is not None:
+        text += f" (95 % CI {low * scale:.{digits}f} to {high * scale:.{digits}f})"
+    return f"{text}, n = {value['n']}"

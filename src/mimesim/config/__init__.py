@@ -1,0 +1,143 @@
+"""Frozen typed configs from files, the environment and `--set`, with unknown keys as errors.
+
+A config is a frozen dataclass whose fields are typed and have defaults. Precedence: defaults <
+files in order < `MIMESIM__A__B=value` < `key=value` overrides. TOML and JSON are read always, YAML
+where PyYAML is installed. Keys that begin with `x-` are the author's own notes. `${VAR}` and
+`${VAR:-default}` are replaced inside strings of files. The resolved config can be written beside
+the results with `dump`, which hides secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mimesim import jsonio
+from mimesim.config.build import SECRET, Builder
+from mimesim.config.sources import (
+    apply_environment,
+    apply_override,
+    merge,
+    read_dotenv,
+    read_file,
+    substituted,
+)
+from mimesim.errors import ConfigError
+from mimesim.seeds import fingerprint
+
+T = TypeVar("T")
+
+_URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+HIDDEN = "***"
+"""What `dump` writes instead of a secret."""
+
+
+def load(
+    cls: type[T],
+    files: Sequence[Path | str] = (),
+    *,
+    overrides: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> T:
+    """Build a config of type `cls`.
+
+    Args:
+        cls: a frozen dataclass with typed fields.
+        files: config files, later ones win.
+        overrides: `dotted.key=value`; the value is TOML, or plain text for a string field.
+        env: environment; None = `os.environ`.
+
+    Raises:
+        ConfigError: unknown key, wrong value or unreadable file; names file, line and key.
+    """
+    value, problems = _resolve(cls, files, overrides, env)
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise ConfigError(
+            first.what + more, where=first.where, expected=first.expected, mend=first.mend
+        )
+    return typing.cast(T, value)
+
+
+def check(
+    cls: type[Any], files: Sequence[Path | str], *, env: Mapping[str, str] | None = None
+) -> list[ConfigError]:
+    """Return every problem of the files, in file order; empty = they load."""
+    return _resolve(cls, files, (), env)[1]
+
+
+def dump(config: Any) -> dict[str, Any]:
+    """Return a config as JSON values, secrets replaced by `***`; usable as input again."""
+    return {
+        entry.name: HIDDEN
+        if SECRET.search(entry.name) and getattr(config, entry.name)
+        else _dumped(getattr(config, entry.name))
+        for entry in fields(config)
+    }
+
+
+def digest(config: Any) -> str:
+    """Return the fingerprint of a config without its secrets."""
+    return fingerprint(jsonio.canonical(dump(config)))
+
+
+def redact(text: str) -> str:
+    """Remove logins from the URLs in `text`."""
+    return _URL_LOGIN.sub(f"{HIDDEN}@", text)
+
+
+def _resolve(
+    cls: type[Any],
+    files: Sequence[Path | str],
+    overrides: Sequence[str],
+    env: Mapping[str, str] | None,
+) -> tuple[Any, list[ConfigError]]:
+    environment = dict(os.environ if env is None else env)
+    tree: dict[str, Any] = {}
+    builder = Builder()
+    for name in files:
+        path = Path(name)
+        try:
+            value, source = read_file(path)
+            known = {**read_dotenv(path.parent / ".env"), **environment}
+            merge(tree, substituted(value, source, (), known))
+        except ConfigError as error:
+            builder.problems.append(error)
+    try:
+        apply_environment(tree, environment)
+        for text in overrides:
+            apply_override(tree, text)
+    except ConfigError as error:
+        builder.problems.append(error)
+    return builder.build(cls, tree, ()), builder.problems
+
+
+def _dumped(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return dump(value)
+    if isinstance(value, Mapping):
+        return {
+            str(key): HIDDEN if SECRET.search(str(key)) and inner else _dumped(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_dumped(inner) for inner in value]
+    if isinstance(value, Path):
+        return str(value.absolute())  # a dump may be read again from another folder
+    return redact(value) if isinstance(value, str) else value
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (dotted key, value) of a nested mapping, lists as leaves."""
+    for key, value in config.items():
+        dotted = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            yield from flatten(value, f"{dotted}.")
+        else:
+            yield dotted, value

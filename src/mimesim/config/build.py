@@ -1,0 +1,219 @@
+"""From raw values to typed dataclasses, collecting every problem on the way."""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mimesim.config.sources import Raw, Source
+from mimesim.errors import ConfigError
+from mimesim.registry import closest
+
+T = TypeVar("T")
+
+SECRET = re.compile(
+    r"(^|[_-])(api_?key|secret|password|passwd|token|authorization)$", re.IGNORECASE
+)
+"""Names of keys whose values are never shown."""
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unwrapped(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_unwrapped(inner) for inner in value]
+    return value.value if isinstance(value, Raw) else value
+
+
+def _source_of(value: Any) -> Source:
+    """Return the source of the first leaf below `value`."""
+    if isinstance(value, Raw):
+        return value.source
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((_source_of(child) for child in inner), Source("config"))
+
+
+class Builder:
+    """Turns a tree of raw values into dataclasses and collects every problem on the way."""
+
+    def __init__(self) -> None:
+        self.problems: list[ConfigError] = []
+
+    def build(self, cls: type[Any], tree: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+        """Return an instance of `cls`, or None when a problem was recorded."""
+        before = len(self.problems)
+        hints = typing.get_type_hints(cls)
+        known = [entry.name for entry in fields(cls) if entry.init]
+        given: dict[str, Any] = {}
+        for key, value in tree.items():
+            if key in known:
+                given[key] = self.convert(hints[key], value, (*path, key))
+            elif not key.startswith("x-"):
+                dotted = ".".join((*path, key))
+                self._add(
+                    f"unknown key {dotted!r}{closest(key, known)}",
+                    value,
+                    (*path, key),
+                    "one of " + ", ".join(known),
+                )
+        for entry in fields(cls):
+            required = entry.default is MISSING and entry.default_factory is MISSING
+            if required and entry.init and entry.name not in tree:
+                dotted = ".".join((*path, entry.name))
+                self._add(f"the key {dotted!r} is missing", tree, path, "a value")
+        if len(self.problems) > before:
+            return None
+        try:
+            return cls(**given)
+        except ConfigError as error:
+            where = error.where or self._where(tree, path)
+            self.problems.append(
+                ConfigError(error.what, where=where, expected=error.expected, mend=error.mend)
+            )
+        return None
+
+    def convert(self, hint: Any, value: Any, path: tuple[str, ...]) -> Any:
+        """Return `value` as the type `hint`, or None when a problem was recorded."""
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if origin in (typing.Union, types.UnionType):
+            return self._union(arguments, value, path)
+        if is_dataclass(hint):
+            if not isinstance(value, dict):
+                return self._add(f"{'.'.join(path)!r} is not a table", value, path, "a table")
+            return self.build(typing.cast(type, hint), value, path)
+        if origin in (tuple, list):
+            return self._sequence(origin, arguments, value, path)
+        if origin is dict or (isinstance(origin, type) and issubclass(origin, Mapping)):
+            return self._mapping(arguments, value, path)
+        if hint in (Any, object):
+            return _unwrapped(value)
+        if isinstance(value, dict | list):
+            kind = "table" if isinstance(value, dict) else "list"
+            return self._add(f"{'.'.join(path)!r} is a {kind}", value, path, _name(hint))
+        return self._leaf(hint, value, path)
+
+    def _union(self, choices: Sequence[Any], value: Any, path: tuple[str, ...]) -> Any:
+        if type(None) in choices and _is_none(value):
+            return None
+        trials: list[Builder] = []
+        for choice in choices:
+            if choice is type(None):
+                continue
+            trial = Builder()
+            built = trial.convert(choice, value, path)
+            if not trial.problems:
+                return built
+            trials.append(trial)
+        self.problems += trials[0].problems
+        return None
+
+    def _sequence(
+        self, origin: type, arguments: Sequence[Any], value: Any, path: tuple[str, ...]
+    ) -> Any:
+        if not isinstance(value, list):
+            return self._add(f"{'.'.join(path)!r} is not a list", value, path, "a list [...]")
+        inner = arguments[0] if arguments else Any
+        return origin(self.convert(inner, entry, (*path, str(i))) for i, entry in enumerate(value))
+
+    def _mapping(self, arguments: Sequence[Any], value: Any, path: tuple[str, ...]) -> Any:
+        if not isinstance(value, dict):
+            return self._add(f"{'.'.join(path)!r} is not a table", value, path, "a table")
+        inner = arguments[1] if len(arguments) > 1 else Any
+        return {key: self.convert(inner, entry, (*path, key)) for key, entry in value.items()}
+
+    def _leaf(self, hint: Any, raw: Raw, path: tuple[str, ...]) -> Any:
+        try:
+            return _as_type(hint, raw)
+        except (ValueError, TypeError):
+            mend = ""
+            if hint is str:
+                mend = "put the text in quotes"
+            what = f"{'.'.join(path)!r} cannot be {raw.value!r}"
+            if SECRET.search(path[-1]):
+                what = f"{'.'.join(path)!r} has a value of the wrong type"
+            return self._add(what, raw, path, _name(hint), mend)
+
+    def _add(
+        self, what: str, value: Any, path: tuple[str, ...], expected: str, mend: str = ""
+    ) -> None:
+        self.problems.append(
+            ConfigError(what, where=self._where(value, path), expected=expected, mend=mend)
+        )
+
+    @staticmethod
+    def _where(value: Any, path: Sequence[str]) -> str:
+        return _source_of(value).at(path)
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, Raw) and (value.value is None or value.text in ("none", "null"))
+
+
+def _as_type(hint: Any, raw: Raw) -> Any:
+    if typing.get_origin(hint) is typing.Literal:
+        return _choice(typing.get_args(hint), raw)
+    if hint is str and raw.text is not None and not isinstance(raw.value, str):
+        return raw.text
+    if hint is Path:
+        return _path(_exactly(str, raw.value), raw.source)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(raw.value)
+    if hint in _SIMPLE:
+        return _SIMPLE[hint](raw.value)
+    raise TypeError(f"config fields of type {hint!r} are not supported")
+
+
+def _choice(choices: Sequence[Any], raw: Raw) -> Any:
+    for choice in choices:
+        if raw.value == choice or raw.text == choice:
+            return choice
+    raise ValueError(raw.value)
+
+
+def _exactly(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(value)
+    return value
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str | float):
+        raise TypeError(value)
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(value)
+    return int(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | str | float):
+        raise TypeError(value)
+    return float(value)
+
+
+_SIMPLE: dict[Any, Callable[[Any], Any]] = {
+    str: lambda value: _exactly(str, value),
+    bool: lambda value: _exactly(bool, value),
+    int: _integer,
+    float: _float,
+}
+
+
+def _path(text: str, source: Source) -> Path:
+    """Return the path; a relative one is relative to the file that names it."""
+    path = Path(text).expanduser()
+    return path if path.is_absolute() or source.folder is None else source.folder / path
+
+
+def _name(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return "one of " + ", ".join(repr(choice) for choice in typing.get_args(hint))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return "one of " + ", ".join(repr(member.value) for member in hint)
+    names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+    return names.get(hint, "a path" if hint is Path else str(hint))

@@ -1,0 +1,1 @@
+"""The vocabulary of conversations: types, think-splitting, stop reasons, views, exports."""

@@ -1,0 +1,1 @@
+"""The world opposite the agent: the gym contract, typed actions, gyms, task files, agents."""

@@ -1,0 +1,266 @@
+"""From an agent's text to a typed action and back: the tool-call format and the line grammar.
+
+The tool-call format is JSON of the tool `interact_with_env(choice, content)`, native or written
+out as plain, fenced or tagged text; its rules are the table of `gyms.md` 1.3. The line grammar is
+for tiny policies: `act ...` is an answer, every other line is said to the user. What cannot be read
+becomes an `AgentAction` with a `problem`; nothing is guessed, and a message with several calls
+executes none of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from mimesim import jsonio, prompts
+from mimesim.dialogue import thinking
+from mimesim.dialogue.types import PublicMessage, Role, ToolCall
+from mimesim.envs.base import AgentAction, AgentMove, Choice, GymSpec
+from mimesim.errors import DataError
+from mimesim.models.structured import balanced_objects, parse_object
+from mimesim.registry import unknown_name
+
+TOOL = "interact_with_env"
+"""Name of the one tool that an agent calls."""
+MAX_CONTENT = 8000
+"""Longest content of one action, in characters."""
+_TAG = re.compile(r"\s*\[\s*(action|answer|search|finish)\s*\]\s*", re.IGNORECASE)
+_MEANING = {
+    Choice.ACTION: "write to the person you are talking to",
+    Choice.ANSWER: "act, or give the final answer",
+    Choice.SEARCH: "look something up",
+    Choice.FINISH: "end the task",
+}
+
+
+class ActionFormat(Protocol):
+    """A way to write actions."""
+
+    name: str
+
+    def instructions(self, spec: GymSpec) -> str:
+        """Return what a model must know to write actions of this gym."""
+        ...
+
+    def parse(self, move: AgentMove, spec: GymSpec) -> AgentAction:
+        """Read the action of `move`; one that is already typed is returned as it is."""
+        ...
+
+    def render(self, action: AgentAction) -> str:
+        """Write `action` so that `parse` reads it back."""
+        ...
+
+    def tool_schema(self, spec: GymSpec) -> tuple[Mapping[str, Any], ...]:
+        """Return the tools to offer to a tool-calling model; empty = none."""
+        ...
+
+
+class ToolCallFormat:
+    """One JSON tool call per turn (default)."""
+
+    name = "tool-call"
+
+    def instructions(self, spec: GymSpec) -> str:
+        """Return the rules of the call and the allowed choices."""
+        allowed = [choice.value for choice in spec.choices]
+        return prompts.render(
+            "agent/tool_call", tool=TOOL, choices=", ".join(allowed), choices_list=allowed
+        )
+
+    def parse(self, move: AgentMove, spec: GymSpec) -> AgentAction:
+        """Read exactly one call from the text; none or several are a problem."""
+        if move.action is not None:
+            return move.action
+        parts = thinking.split(move.text, finish_reason=move.finish_reason)
+        calls = _calls_in(parts.text)
+        if not calls:
+            return _problem(spec, f"your message holds no call of {TOOL}")
+        if len(calls) > 1:
+            return _problem(spec, "your message holds several calls; none was carried out")
+        return read_arguments(calls[0], spec)
+
+    def render(self, action: AgentAction) -> str:
+        """Write the plain JSON form."""
+        return jsonio.dumps({"choice": action.choice.value, "content": action.content})
+
+    def tool_schema(self, spec: GymSpec) -> tuple[Mapping[str, Any], ...]:
+        """Return the schema of `interact_with_env` with the gym's own choices."""
+        allowed = [choice.value for choice in spec.choices]
+        meaning = "; ".join(f"{choice.value}: {_MEANING[choice]}" for choice in spec.choices)
+        properties = {
+            "choice": {"type": "string", "enum": allowed, "description": meaning},
+            "content": {"type": "string", "description": "the text of the choice"},
+        }
+        parameters = {
+            "type": "object",
+            "properties": properties,
+            "required": ["choice", "content"],
+        }
+        function = {
+            "name": TOOL,
+            "description": "Take one step in the task.",
+            "parameters": parameters,
+        }
+        return ({"type": "function", "function": function},)
+
+
+class LineFormat:
+    """One line per turn: `act ...` is an answer, anything else is said to the user.
+
+    The content of an answer is the whole line, `act` included, as the compact grammar has it.
+    """
+
+    name = "line"
+
+    def instructions(self, spec: GymSpec) -> str:
+        """Return the two rules of the grammar."""
+        return prompts.render("agent/line")
+
+    def parse(self, move: AgentMove, spec: GymSpec) -> AgentAction:
+        """Read the line; its first word tells the choice."""
+        if move.action is not None:
+            return move.action
+        text = thinking.split(move.text, finish_reason=move.finish_reason).text.strip()
+        head, _, rest = text.partition(" ")
+        if head.lower() == "act":
+            return _normalize(Choice.ANSWER.value, text, spec)
+        return _normalize(Choice.ACTION.value, rest if head.lower() == "ask" else text, spec)
+
+    def render(self, action: AgentAction) -> str:
+        """Write the line; `ask` is put before words that would be read as something else."""
+        first = action.content.partition(" ")[0].lower()
+        if action.choice is Choice.ANSWER:
+            return action.content if first == "act" else f"act {action.content}"
+        return f"ask {action.content}" if first in ("act", "ask") else action.content
+
+    def tool_schema(self, spec: GymSpec) -> tuple[Mapping[str, Any], ...]:
+        """Return no tools."""
+        return ()
+
+
+_FORMATS: dict[str, ActionFormat] = {f.name: f for f in (ToolCallFormat(), LineFormat())}
+
+
+def get_format(name: str) -> ActionFormat:
+    """Return the action format called `name`: `tool-call` or `line`.
+
+    Raises:
+        UnknownNameError: no such format.
+    """
+    if name not in _FORMATS:
+        raise unknown_name("action format", name, sorted(_FORMATS))
+    return _FORMATS[name]
+
+
+def read_tool_calls(calls: Sequence[ToolCall], spec: GymSpec) -> AgentAction:
+    """Read the native tool calls of one message; exactly one is allowed."""
+    if len(calls) != 1:
+        told = "no call" if not calls else "several calls; none was carried out"
+        return _problem(spec, f"your message holds {told}")
+    call = calls[0]
+    if call.name != TOOL:
+        return _problem(spec, f"the only tool is {TOOL}", call.id)
+    try:
+        arguments = parse_object(call.arguments).value
+    except DataError:
+        return _problem(spec, "the arguments of the call are not a JSON object", call.id)
+    return read_arguments(arguments, spec, call_id=call.id)
+
+
+def read_arguments(
+    arguments: Mapping[str, Any], spec: GymSpec, *, call_id: str | None = None
+) -> AgentAction:
+    """Read the two arguments of one call (`gyms.md` 1.3, fixed mode)."""
+    missing = [key for key in ("choice", "content") if key not in arguments]
+    if missing:
+        return _problem(spec, f"the call lacks {' and '.join(missing)}", call_id)
+    choice, content = arguments["choice"], arguments["content"]
+    if not isinstance(choice, str):
+        return _problem(spec, "choice is not a string", call_id)
+    if isinstance(content, int | float) and not isinstance(content, bool):
+        content = _number(content)
+    if not isinstance(content, str):
+        return _problem(spec, "content is not a string", call_id)
+    return _normalize(choice, content, spec, call_id=call_id, ignored=len(arguments) - 2)
+
+
+def problem_of(action: AgentAction, spec: GymSpec) -> str:
+    """Tell why a gym must not execute `action`; empty = it may."""
+    if action.problem:
+        return action.problem
+    if action.choice not in spec.choices:
+        return f"{action.choice.value!r} is not a choice here"
+    if thinking.is_blank(action.content):
+        return "content is empty"
+    if len(action.content) > MAX_CONTENT:
+        return f"content is longer than {MAX_CONTENT} characters"
+    return ""
+
+
+def as_message(action: AgentAction, text: str = "") -> PublicMessage:
+    """Return the agent's message of the public transcript.
+
+    Args:
+        action: what was read; words to the user become content, the rest a tool call.
+        text: the public text as written, kept when the action could not be read.
+    """
+    if action.problem:
+        return PublicMessage(Role.AGENT, text or action.content)
+    if action.choice is Choice.ACTION:
+        return PublicMessage(Role.AGENT, action.content)
+    arguments = jsonio.dumps({"choice": action.choice.value, "content": action.content})
+    call = ToolCall(action.call_id or "call", TOOL, arguments, Role.AGENT)
+    return PublicMessage(Role.AGENT, "", tool_calls=(call,))
+
+
+def _normalize(
+    choice: str, content: str, spec: GymSpec, *, call_id: str | None = None, ignored: int = 0
+) -> AgentAction:
+    name = choice.strip().lower()
+    if name not in {allowed.value for allowed in spec.choices}:
+        return _problem(spec, f"{choice[:40]!r} is not a choice here", call_id)
+    content = thinking.split(content).text.strip()
+    tag = _TAG.match(content)
+    if tag is not None:
+        if tag.group(1).lower() != name:
+            return _problem(spec, "content begins with the tag of another choice", call_id)
+        content = content[tag.end() :]
+    action = AgentAction(Choice(name), content, call_id, ignored_keys=ignored)
+    reason = problem_of(action, spec)
+    return _problem(spec, reason, call_id) if reason else action
+
+
+def _problem(spec: GymSpec, reason: str, call_id: str | None = None) -> AgentAction:
+    return AgentAction(spec.choices[0], "", call_id, problem=reason)
+
+
+def _number(value: int | float) -> str | None:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return str(value)
+
+
+def _calls_in(text: str) -> list[Mapping[str, Any]]:
+    """Return the arguments of every call written in `text`."""
+    found: list[Mapping[str, Any]] = []
+    for piece in balanced_objects(text) or [text]:
+        try:
+            call = _as_call(parse_object(piece).value)
+        except DataError:
+            continue
+        if call is not None:
+            found.append(call)
+    return found
+
+
+def _as_call(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if value.get("name") == TOOL:
+        arguments = value.get("arguments", value.get("parameters"))
+        if isinstance(arguments, str):
+            return parse_object(arguments).value
+        return arguments if isinstance(arguments, Mapping) else {}
+    return value if "choice" in value else None

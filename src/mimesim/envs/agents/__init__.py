@@ -1,0 +1,1 @@
+"""Agents by door name: oracle, null, scripted, models, endpoints, Python callables."""

@@ -1,0 +1,144 @@
+"""From a door name such as `scripted:eager` or `model:openai:gpt@http://host/v1` to an agent source.
+
+A family's factory takes the words after the first colon, the action format and the options.
+Policies under training live above this room: `policy:<path>` resolves to `rollout.policy` by its
+registry string when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mimesim.dialogue.types import Identity
+from mimesim.envs.actions import ActionFormat, get_format
+from mimesim.envs.base import Agent, AgentSource, Task
+from mimesim.envs.load import load_gym
+from mimesim.errors import ConfigError, UsageError
+from mimesim.registry import Registry, closest, unknown_name
+
+REGISTRY = Registry(
+    "agent",
+    {
+        "oracle": "mimesim.envs.agents.load:make_oracle",
+        "null": "mimesim.envs.agents.load:make_null",
+        "scripted": "mimesim.envs.agents.load:make_scripted",
+        "model": "mimesim.envs.agents.chat:make_model",
+        "policy": "mimesim.rollout.policy:make_policy",
+        "http": "mimesim.envs.agents.chat:make_http",
+        "python": "mimesim.envs.agents.callables:make_python",
+    },
+)
+"""Families of agents."""
+
+SCRIPTED = ("eager", "patient")
+"""Names of the scripted agents that every gym ships."""
+
+_SHAPES = {
+    "scripted": "scripted:<name>, e.g. scripted:eager",
+    "model": "model:<model>, e.g. model:openai:qwen3@http://127.0.0.1:8000/v1",
+    "policy": "policy:<path>, e.g. policy:out/agent",
+    "http": "http:<url>, e.g. http://127.0.0.1:8000/v1",
+    "python": "python:<module:callable>, e.g. python:mybot:reply",
+}
+
+
+def make_agent(
+    name: str, *, action_format: str = "tool-call", options: Mapping[str, Any] | None = None
+) -> AgentSource:
+    """Make the kind of agent that `name` says.
+
+    Args:
+        name: `oracle`, `null`, `scripted:<name>`, `model:<model>`, `policy:<path>`, `http:<url>`,
+            `python:<module:callable>` or the name of an extension.
+        action_format: how a text agent writes its actions: `tool-call` or `line`.
+        options: settings of that family (`envs.agents.chat.Settings` for models).
+
+    Raises:
+        UnknownNameError: no such family, agent, model or action format.
+        ConfigError: an unknown or unusable option.
+    """
+    written = get_format(action_format)
+    if name.startswith(("http://", "https://")):
+        family, rest = "http", name
+    else:
+        family, _, rest = name.partition(":")
+    if "." in family:  # an outside object, package.module:attribute
+        return cast(AgentSource, REGISTRY.load(name)("", written, options))
+    if family not in REGISTRY.names():
+        raise unknown_name("agent", name, [_SHAPES.get(n, n) for n in REGISTRY.names()])
+    if not rest and family in _SHAPES:
+        raise UsageError(f"agent {name!r} is incomplete", expected=_SHAPES[family])
+    return cast(AgentSource, REGISTRY.load(family)(rest, written, options))
+
+
+@dataclass(frozen=True)
+class GymAgents:
+    """One of the agents that a gym ships; which gym, the task says."""
+
+    kind: str
+    identity: Identity
+
+    def start(self, *, task: Task, seed: int, key: str) -> Agent:
+        """Make the agent of one episode."""
+        return load_gym(task.gym).agent(self.kind, task, seed)
+
+    async def aclose(self) -> None:
+        """Release nothing."""
+
+
+def make_oracle(
+    rest: str, action_format: ActionFormat, options: Mapping[str, Any] | None
+) -> AgentSource:
+    """Make the agent that reads the hidden side: the upper end of every scale."""
+    return _gym_agents("oracle", rest, options)
+
+
+def make_null(
+    rest: str, action_format: ActionFormat, options: Mapping[str, Any] | None
+) -> AgentSource:
+    """Make the agent that gives up at once: the lower end of every scale."""
+    return _gym_agents("null", rest, options)
+
+
+def make_scripted(
+    rest: str, action_format: ActionFormat, options: Mapping[str, Any] | None
+) -> AgentSource:
+    """Make a scripted agent that reads public text only.
+
+    Raises:
+        UnknownNameError: neither `eager` nor `patient`.
+    """
+    if rest not in SCRIPTED:
+        raise unknown_name("scripted agent", rest, list(SCRIPTED))
+    _no_options(f"scripted:{rest}", options)
+    return GymAgents(rest, Identity("scripted", f"scripted:{rest}"))
+
+
+def _gym_agents(kind: str, rest: str, options: Mapping[str, Any] | None) -> GymAgents:
+    if rest:
+        raise UsageError(f"agent {kind}:{rest!r} takes nothing after its name", expected=kind)
+    _no_options(kind, options)
+    return GymAgents(kind, Identity("scripted", kind))
+
+
+def _no_options(name: str, options: Mapping[str, Any] | None) -> None:
+    if options:
+        raise ConfigError(
+            f"agent {name!r} has no option {next(iter(options))!r}", expected="no options"
+        )
+
+
+def read_options(options: Mapping[str, Any] | None, known: tuple[str, ...], who: str) -> None:
+    """Refuse options that `who` does not have.
+
+    Raises:
+        ConfigError: an unknown option.
+    """
+    for key in options or {}:
+        if key not in known:
+            raise ConfigError(
+                f"agent {who!r} has no option {key!r}{closest(key, list(known))}",
+                expected="options among " + ", ".join(known),
+            )

@@ -1,0 +1,1 @@
+"""One package or module per gym; gyms do not import one another."""

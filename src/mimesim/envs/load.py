@@ -1,0 +1,209 @@
+"""Gyms by name: the registry, making one episode's gym, loading or making its tasks.
+
+A registry entry is a `Gym`: what a gym offers, profile by profile. Outsiders add one with an entry
+point in `mimesim.gyms`; nothing here knows a particular gym.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from mimesim.envs import packs
+from mimesim.envs.base import Agent, GymEnv, GymSpec, Task, profile_of
+from mimesim.errors import DataError, UsageError
+from mimesim.registry import Registry, unknown_name
+from mimesim.users.base import User
+
+REGISTRY = Registry("gym", {"support-desk": "mimesim.envs.gyms.support_desk:GYM"})
+"""All gyms."""
+
+
+class Gym(Protocol):
+    """What a gym offers. `profiles` are never averaged with one another; the first is default."""
+
+    @property
+    def name(self) -> str:
+        """The name at the door."""
+        ...
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Names of the task profiles."""
+        ...
+
+    def spec(self, profile: str) -> GymSpec:
+        """Return the static facts of a profile."""
+        ...
+
+    def make(
+        self, profile: str, *, user: User, judge: Any, options: Mapping[str, Any] | None
+    ) -> GymEnv:
+        """Make the gym of one episode."""
+        ...
+
+    def tasks(self, profile: str, split: str, seed: int, count: int) -> list[Task]:
+        """Make `count` tasks; equal arguments give equal tasks."""
+        ...
+
+    def agent(self, kind: str, task: Task, seed: int) -> Agent:
+        """Make one of the gym's own agents: oracle, null, eager or patient."""
+        ...
+
+    def secrets(self, task: Task) -> list[str]:
+        """Return strings of `task.hidden` that `task.public` must not hold."""
+        ...
+
+    def attainable(self, task: Task) -> float:
+        """Return an upper bound of the return on this task; 0 = nothing can be won."""
+        ...
+
+
+def load_gym(name: str) -> Gym:
+    """Return the gym called `name`.
+
+    Raises:
+        UnknownNameError: no such gym.
+    """
+    return cast(Gym, REGISTRY.load(name))
+
+
+def gym_spec(name: str, profile: str | None = None) -> GymSpec:
+    """Return the static facts of a gym's profile (None = its default).
+
+    Raises:
+        UnknownNameError: no such gym or profile.
+    """
+    gym = load_gym(name)
+    return gym.spec(_profile(gym, profile))
+
+
+def make_gym(
+    name: str,
+    *,
+    profile: str | None = None,
+    user: User,
+    judge: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> GymEnv:
+    """Make the gym of one episode; it opens no connection and reads no environment.
+
+    Args:
+        name: door name, e.g. `support-desk`.
+        profile: task profile; None = the gym's default.
+        user: the user of this episode.
+        judge: a judge, where the gym needs one.
+        options: settings of the gym.
+
+    Raises:
+        UnknownNameError: no such gym or profile.
+        UsageError: the gym needs a judge and none is given.
+    """
+    gym = load_gym(name)
+    chosen = _profile(gym, profile)
+    if gym.spec(chosen).needs_judge and judge is None:
+        raise UsageError(f"gym {name!r} needs a judge", mend="name one, e.g. --judge rule")
+    return gym.make(chosen, user=user, judge=judge, options=options)
+
+
+def load_tasks(
+    gym: str,
+    *,
+    profile: str | None = None,
+    split: str = "test",
+    seed: int = 0,
+    count: int | None = None,
+    path: Path | str | None = None,
+) -> list[Task]:
+    """Return tasks of a gym: made from a seed, or read from a task file.
+
+    Args:
+        gym: door name.
+        profile: task profile; None = the gym's default.
+        split: train, validation or test.
+        seed: of the generator; not used with `path`.
+        count: how many; None = 64 made ones, or all of a file.
+        path: a task file (`gyms.md` 1.9); its tasks of this profile and split are used in order.
+
+    Raises:
+        UnknownNameError: no such gym or profile.
+        DataError: a bad task file, or none of its tasks fits.
+    """
+    kind = load_gym(gym)
+    chosen = _profile(kind, profile)
+    if path is None:
+        return kind.tasks(chosen, split, seed, 64 if count is None else count)
+    tasks = packs.read_tasks(path)
+    fitting = [t for t in tasks if (t.gym, profile_of(t), t.split) == (gym, chosen, split)]
+    if not fitting:
+        held = sorted({f"{t.gym}/{profile_of(t)}/{t.split}" for t in tasks})
+        raise DataError(
+            f"no task of gym {gym!r}, profile {chosen!r}, split {split!r}",
+            where=str(path),
+            expected="such tasks; the file holds " + (", ".join(held) or "none"),
+        )
+    return fitting if count is None else fitting[:count]
+
+
+def check_tasks(tasks: list[Task]) -> list[str]:
+    """Return what is wrong with a pack: `packs.problems` and what each gym knows of its tasks."""
+    found = packs.problems(tasks)
+    for task in tasks:
+        gym = load_gym(task.gym)
+        shown = packs.public_text(task)
+        found += [
+            f"task {task.id!r}: a hidden string stands in public: {secret[:40]!r}"
+            for secret in gym.secrets(task)
+            if packs.holds_string(shown, secret)
+        ]
+        if gym.attainable(task) <= 0:
+            found.append(f"task {task.id!r}: nothing can be won")
+    return found
+
+
+def describe_gyms() -> list[dict[str, Any]]:
+    """Return one plain object per gym: name, the facts of its default profile, all profiles."""
+    return [_describe(load_gym(name)) for name in REGISTRY.names()]
+
+
+def describe_gym(name: str, profile: str | None = None) -> dict[str, Any]:
+    """Return the facts of one gym's profile (None = its default) as a plain object.
+
+    Raises:
+        UnknownNameError: no such gym or profile.
+    """
+    gym = load_gym(name)
+    chosen = _profile(gym, profile)
+    return {
+        "name": gym.name,
+        "profile": chosen,
+        **_facts(gym.spec(chosen)),
+        "profiles": list(gym.profiles),
+    }
+
+
+def _describe(gym: Gym) -> dict[str, Any]:
+    facts = {profile: _facts(gym.spec(profile)) for profile in gym.profiles}
+    return {"name": gym.name, **facts[gym.profiles[0]], "profiles": facts}
+
+
+def _facts(spec: GymSpec) -> dict[str, Any]:
+    return {
+        "summary": spec.summary,
+        "choices": [choice.value for choice in spec.choices],
+        "max_steps": spec.max_steps,
+        "step_bounds": list(spec.step_bounds),
+        "return_bound": spec.return_bound,
+        "needs_user": spec.needs_user,
+        "needs_judge": spec.needs_judge,
+        "needs_search": spec.needs_search,
+    }
+
+
+def _profile(gym: Gym, profile: str | None) -> str:
+    if profile is None:
+        return gym.profiles[0]
+    if profile not in gym.profiles:
+        raise unknown_name(f"profile of {gym.name}", profile, list(gym.profiles))
+    return profile

@@ -1,0 +1,228 @@
+"""JSON on disk: the only reader and writer of JSON and JSON Lines files.
+
+Lines are separated by "\\n" only, so U+2028, U+2029 and U+0085 inside text are harmless; they and
+lone surrogates are written as escapes. Numbers are finite or null. Appends are one write and a
+flush; whole files are replaced atomically.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mimesim.errors import DataError, EnvironmentFault
+
+_UNSAFE = re.compile("[\u0085\u2028\u2029\ud800-\udfff]")
+
+
+class Line(NamedTuple):
+    """One parsed line of a JSON Lines file; `number` counts from 1."""
+
+    number: int
+    value: Any
+
+
+def finite(value: Any, path: str = "") -> tuple[Any, list[str]]:
+    """Return `value` with NaN and infinities replaced by None, and the paths replaced."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None, [path or "$"]
+    if isinstance(value, dict):
+        out: dict[str, Any] = {}
+        bad: list[str] = []
+        for key, inner in value.items():
+            out[key], more = finite(inner, f"{path}.{key}" if path else str(key))
+            bad += more
+        return out, bad
+    if isinstance(value, list | tuple):
+        items = [finite(inner, f"{path}[{i}]") for i, inner in enumerate(value)]
+        return [inner for inner, _ in items], [p for _, more in items for p in more]
+    return value, []
+
+
+def dumps(value: Any, *, sort_keys: bool = False, indent: int | None = None) -> str:
+    """Return JSON text: readable non-ASCII, finite numbers, no unsafe separators."""
+    clean, _ = finite(value)
+    text = json.dumps(
+        clean, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys, indent=indent
+    )
+    return _UNSAFE.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
+
+
+def loads(text: str) -> Any:
+    """Parse strict JSON from our own files (text of models goes through `models.structured`).
+
+    Raises:
+        ValueError: not JSON, or it holds NaN or Infinity.
+    """
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def canonical(value: Any) -> str:
+    """Return the one text form used for hashing: sorted keys, no blanks."""
+    clean, _ = finite(value)
+    return json.dumps(clean, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def read_json(path: Path | str) -> Any:
+    """Read one JSON document.
+
+    Raises:
+        DataError: missing or damaged file.
+    """
+    path = Path(path)
+    try:
+        return loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError as error:
+        raise DataError("file not found", where=str(path)) from error
+    except (ValueError, OSError) as error:
+        raise DataError(f"not a JSON document: {error}", where=str(path)) from error
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Replace `path` atomically with `value`, indented, parents created."""
+    write_text(path, dumps(value, indent=1) + "\n")
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Replace `path` atomically with `text` in UTF-8, parents created.
+
+    Raises:
+        EnvironmentFault: the disk is full or the place is not writable; the old file stays.
+    """
+    path = Path(path)
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes 0600; keep the user's own default
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise _disk_fault(path, error) from error
+
+
+def _disk_fault(path: Path, error: OSError) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"cannot write: {error.strerror or error}",
+        where=str(path),
+        expected="a writable place with free space",
+        mend="free space or choose another --out; everything written before is kept",
+    )
+
+
+def read_jsonl(path: Path | str) -> Iterator[Line]:
+    """Yield the lines of a JSON Lines file (`.gz` accepted), blank lines skipped.
+
+    Raises:
+        DataError: missing file or a damaged line, with its number.
+    """
+    path = Path(path)
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as stream:
+            for number, raw in enumerate(stream, start=1):  # binary mode splits on \n only
+                if raw.strip():
+                    yield Line(number, parse_line(raw, path, number))
+    except FileNotFoundError as error:
+        raise DataError("file not found", where=str(path)) from error
+    except (OSError, EOFError) as error:
+        raise DataError(f"cannot read: {error}", where=str(path)) from error
+
+
+def parse_line(raw: bytes, path: Path, number: int) -> Any:
+    """Parse one line of a JSON Lines file.
+
+    Raises:
+        DataError: naming file and line.
+    """
+    try:
+        return loads(raw.decode("utf-8"))
+    except ValueError as error:
+        raise DataError(
+            f"not valid JSON: {error}",
+            where=f"{path}:{number}",
+            expected="one JSON object per line",
+            mend="restore or delete that line; the lines before it are intact",
+        ) from error
+
+
+def cut_torn_tail(path: Path | str) -> int:
+    """Cut an unterminated last line (a killed writer's) and return the bytes removed."""
+    path = Path(path)
+    if not path.exists() or path.stat().st_size == 0:
+        return 0
+    with path.open("rb+") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        position = size
+        while position > 0:
+            step = min(65536, position)
+            stream.seek(position - step)
+            found = stream.read(step).rfind(b"\n")
+            if found >= 0:
+                position = position - step + found + 1
+                break
+            position -= step
+        if position < size:
+            stream.truncate(position)
+    return size - position
+
+
+class Appender:
+    """Append-only JSON Lines writer: one buffered write and flush per value.
+
+    A write that fails half-way (full disk) is taken back, so the file always ends on a whole line.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = self.path.open("ab", buffering=0)
+        except OSError as error:
+            raise _disk_fault(self.path, error) from error
+
+    def append(self, value: Any) -> None:
+        """Write one value as one line.
+
+        Raises:
+            EnvironmentFault: the disk is full or gone; nothing of this value stays.
+        """
+        raw = (dumps(value) + "\n").encode("utf-8")
+        start = os.fstat(self._stream.fileno()).st_size
+        try:
+            written = self._stream.write(raw) or 0
+            while written < len(raw):
+                written += self._stream.write(raw[written:]) or 0
+        except OSError as error:
+            os.ftruncate(self._stream.fileno(), start)
+            raise _disk_fault(self.path, error) from error
+
+    def close(self) -> None:
+        """Close the file; closing twice is harmless."""
+        self._stream.close()
+
+    def __enter__(self) -> Appender:
+        """Return self."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close the file."""
+        self.close()

@@ -1,0 +1,1 @@
+"""Judges: rules and language models that decide one typed question, and their agreement."""

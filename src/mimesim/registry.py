@@ -1,0 +1,97 @@
+"""One registry for everything outsiders may add: lazy names, entry points, one conflict rule.
+
+Built-ins are a table of strings `"name": "package.module:attribute"`, loaded on use, so that
+listing names imports nothing. Outsiders advertise an entry point in `mimesim.<kind>`; a built-in
+wins a collision, a broken extension is skipped with a warning, and `MIMESIM_DISABLE_PLUGINS=1`
+hides all of them. `"package.module:attribute"` works wherever a name does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import warnings
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any
+
+from mimesim.errors import UnknownNameError
+
+
+def closest(name: str, known: list[str]) -> str:
+    """Return ` (did you mean 'x'?)` for the nearest of `known`, or an empty string."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def unknown_name(kind: str, name: str, known: list[str], where: str = "") -> UnknownNameError:
+    """Build the error for a name that no entry of `known` bears."""
+    return UnknownNameError(
+        f"unknown {kind} {name!r}{closest(name, known)}",
+        where=where,
+        expected="one of " + ", ".join(sorted(known)),
+    )
+
+
+@dataclass
+class Registry:
+    """Names of one kind, e.g. gyms. `kind` is the singular noun used in messages."""
+
+    kind: str
+    builtin: dict[str, str]
+    _extensions: dict[str, str] | None = field(default=None, repr=False)
+
+    def names(self) -> list[str]:
+        """Return all names, built-ins first, each part in its own stable order."""
+        return [*self.builtin, *(n for n in sorted(self._plugins()) if n not in self.builtin)]
+
+    def target(self, name: str) -> str:
+        """Return `package.module:attribute` for `name`.
+
+        Raises:
+            UnknownNameError: no such entry; names the closest match and all names.
+        """
+        if name in self.builtin:
+            return self.builtin[name]
+        plugins = self._plugins()
+        if name in plugins:
+            return plugins[name]
+        module, _, attribute = name.partition(":")
+        if "." in module and attribute.isidentifier():
+            return name
+        raise unknown_name(self.kind, name, self.names())
+
+    def load(self, name: str) -> Any:
+        """Import and return the object behind `name`.
+
+        Raises:
+            UnknownNameError: no such entry, or an outside path that cannot be imported.
+        """
+        target = self.target(name)
+        module, _, attribute = target.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            if name in self.builtin:
+                raise
+            raise UnknownNameError(
+                f"{self.kind} {name!r} cannot be loaded: {error}",
+                expected="an importable package.module:attribute",
+            ) from error
+
+    def _plugins(self) -> dict[str, str]:
+        if os.environ.get("MIMESIM_DISABLE_PLUGINS") == "1":
+            return {}
+        if self._extensions is None:
+            found: dict[str, str] = {}
+            for point in entry_points(group=f"mimesim.{self.kind}s"):
+                if point.name in self.builtin:
+                    warnings.warn(
+                        f"extension {self.kind} {point.name!r} is hidden by the built-in one",
+                        stacklevel=2,
+                    )
+                else:
+                    found[point.name] = point.value
+            self._extensions = found
+        return self._extensions

@@ -1,0 +1,1 @@
+"""Running conversations: limits, the one driver, the engine, the run folder, events."""

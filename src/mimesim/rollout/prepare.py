@@ -1,0 +1,272 @@
+"""From a run configuration to a running engine: tasks, parties, manifest, preflight.
+
+This is what `mimesim run` does; `RunConfig` is its config file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count as naturals
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+from mimesim import config as configs
+from mimesim import jsonio
+from mimesim.dialogue.types import Identity
+from mimesim.envs.actions import get_format
+from mimesim.envs.agents.load import make_agent
+from mimesim.envs.base import AgentSource, GymEnv, Task
+from mimesim.envs.load import gym_spec, load_gym, load_tasks, make_gym
+from mimesim.errors import ConfigError, UsageError
+from mimesim.judges.base import Judge
+from mimesim.models.load import preflight
+from mimesim.rollout.engine import (
+    Cast,
+    EngineConfig,
+    Job,
+    RunSummary,
+    episode_seed,
+    run_episodes,
+)
+from mimesim.rollout.events import OnEvent
+from mimesim.rollout.limits import Limits
+from mimesim.rollout.record import task_ref
+from mimesim.rollout.store import Plan, Store
+from mimesim.seeds import derive
+from mimesim.users.base import User, UserSource
+from mimesim.users.load import make_user
+
+LINE_PROFILES = ("compact",)
+"""Task profiles made for tiny policies: agents write the line grammar unless told otherwise."""
+_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """Everything that `mimesim run` can be told.
+
+    Attributes:
+        profile: task profile; None = the gym's default.
+        tasks: task file; None = made by the gym from `seed`.
+        action_format: tool-call or line; None = what suits the profile.
+        episodes: (task, trial) pairs, cycled over the tasks in seed order.
+        trials: how often each task is played at least.
+        max_invalid: share of not counted episodes above which the exit code is 1.
+        fail_under: metric (success, reward) -> lowest mean that is a pass.
+    """
+
+    gym: str = "support-desk"
+    profile: str | None = None
+    split: str = "test"
+    tasks: Path | None = None
+    agent: str = "scripted:eager"
+    user: str = "scripted:realistic"
+    judge: str | None = None
+    action_format: str | None = None
+    agent_options: Mapping[str, Any] = field(default_factory=dict)
+    user_options: Mapping[str, Any] = field(default_factory=dict)
+    judge_options: Mapping[str, Any] = field(default_factory=dict)
+    gym_options: Mapping[str, Any] = field(default_factory=dict)
+    episodes: int = 20
+    trials: int = 1
+    seed: int = 0
+    concurrency: int = 8
+    retries: int = 2
+    limits: Limits = _LIMITS
+    max_invalid: float = 0.02
+    fail_under: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        for name in ("episodes", "trials", "concurrency"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", expected="1 or more")
+        if self.retries < 0:
+            raise ConfigError(f"'retries' cannot be {self.retries}", expected="0 or more")
+        if not 0 <= self.max_invalid <= 1:
+            raise ConfigError(
+                f"'max_invalid' cannot be {self.max_invalid}", expected="a share from 0 to 1"
+            )
+        for name in self.fail_under:
+            if name not in METRICS:
+                raise ConfigError(
+                    f"'fail_under' knows no metric {name!r}",
+                    expected="one of " + ", ".join(METRICS),
+                )
+
+
+METRICS = ("success", "reward")
+"""What `fail_under` can ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is ready to start; its sources are open until `aclose`."""
+
+    config: RunConfig
+    jobs: tuple[Job, ...]
+    cast: Cast
+    plan: Plan
+    judge: Judge | None
+
+    async def preflight(self) -> None:
+        """Check the endpoints of all parties.
+
+        Raises:
+            EnvironmentFault: one is not reachable or refuses the key; one line.
+        """
+        for party in (self.cast.agent, self.cast.user, self.judge):
+            if party is not None:
+                await preflight(party)
+
+    async def aclose(self) -> None:
+        """Close the sources."""
+        async with AsyncExitStack() as stack:
+            for party in (self.cast.agent, self.cast.user, self.judge):
+                if party is not None:
+                    stack.push_async_callback(party.aclose)
+
+
+def prepare(config: RunConfig) -> Prepared:
+    """Resolve names, load tasks and make the parties; no model is called.
+
+    Raises:
+        UsageError: an unknown name, a bad file, a party that cannot be made.
+    """
+    profile = config.profile or load_gym(config.gym).profiles[0]
+    spec = gym_spec(config.gym, profile)
+    config = replace(config, profile=profile)
+    written = config.action_format or ("line" if profile in LINE_PROFILES else "tool-call")
+    needed = -(-config.episodes // config.trials)
+    tasks = load_tasks(
+        config.gym,
+        profile=profile,
+        split=config.split,
+        seed=config.seed,
+        count=needed,
+        path=config.tasks,
+    )
+    if not tasks:
+        raise UsageError(f"gym {config.gym!r} has no tasks in split {config.split!r}")
+    judge = _judge(config)
+    user = make_user(config.user, options=config.user_options) if spec.needs_user else None
+    agent = make_agent(config.agent, action_format=written, options=config.agent_options)
+
+    def gym(task: Task, person: User | None) -> GymEnv:
+        return make_gym(
+            config.gym,
+            profile=profile,
+            user=cast(User, person),  # None only where the gym needs no user
+            judge=judge,
+            options=config.gym_options,
+        )
+
+    party = Cast(agent, gym, get_format(written), user, judge.identity if judge else None)
+    pairs = ((task, trial) for trial in naturals() for task in tasks)
+    jobs = tuple(Job(task, trial) for task, trial in islice(pairs, config.episodes))
+    return Prepared(config, jobs, party, _plan(config, written, party, jobs), judge)
+
+
+async def execute(
+    prepared: Prepared,
+    *,
+    store: Store | None = None,
+    on_event: OnEvent | None = None,
+) -> RunSummary:
+    """Check the endpoints, run everything that is not done yet, and close the sources.
+
+    Raises:
+        UsageError: the surroundings are wrong; everything finished is in the store.
+    """
+    config = prepared.config
+    engine = EngineConfig(
+        seed=config.seed,
+        concurrency=config.concurrency,
+        retries=config.retries,
+        limits=config.limits,
+    )
+    pending = store is None or len(store.kept) < len(prepared.jobs)
+    try:
+        if pending:
+            await prepared.preflight()
+        return await run_episodes(
+            prepared.jobs, prepared.cast, engine, store=store, on_event=on_event
+        )
+    finally:
+        await prepared.aclose()
+
+
+def _judge(config: RunConfig) -> Judge | None:
+    if config.judge is None:
+        return None
+    from mimesim.judges.load import make_judge
+
+    return make_judge(config.judge, options=config.judge_options)
+
+
+def _plan(config: RunConfig, written: str, party: Cast, jobs: tuple[Job, ...]) -> Plan:
+    shown = configs.dump(config)
+    decisive = (
+        "gym",
+        "profile",
+        "split",
+        "seed",
+        "agent_options",
+        "user_options",
+        "judge_options",
+        "gym_options",
+        "limits",
+    )
+    identity = {key: shown[key] for key in decisive}
+    identity |= {
+        "agent": _identity(party.agent.identity),
+        "user": _identity(party.user.identity if party.user else None),
+        "judge": _identity(party.judge),
+        "action_format": written,
+    }
+    hashes = {job.task.id: task_ref(job.task).hash for job in jobs}
+    return Plan(identity, shown, hashes, tuple((job.task.id, job.trial) for job in jobs))
+
+
+def _identity(who: Identity | None) -> dict[str, Any] | None:
+    if who is None:
+        return None
+    known = asdict(who)
+    return known | {"name": configs.redact(who.name)}
+
+
+def parties(prepared: Prepared) -> dict[str, Identity | None]:
+    """Return who takes part: agent, user, judge."""
+    user: UserSource | None = prepared.cast.user
+    agent: AgentSource = prepared.cast.agent
+    return {
+        "agent": agent.identity,
+        "user": user.identity if user else None,
+        "judge": prepared.cast.judge,
+    }
+
+
+async def preview(prepared: Prepared) -> str:
+    """Return what the agent of the first task is told first, without calling a model.
+
+    A model-backed user is not asked for its opening line: only the task's public side is shown.
+    """
+    job, party = prepared.jobs[0], prepared.cast
+    scripted = party.user is None or party.user.identity.kind == "scripted"
+    if not scripted:
+        return jsonio.dumps(dict(job.task.public), indent=1)
+    seed = episode_seed(prepared.config.seed, job)
+    user = party.user.start(job.task.scenario, seed=derive(seed, "user")) if party.user else None
+    gym = party.make_gym(job.task, user)
+    try:
+        seen = await gym.reset(job.task, seed=derive(seed, "env"))
+    finally:
+        await gym.aclose()
+    return f"{seen.system}\n\nuser: {seen.first_user}"

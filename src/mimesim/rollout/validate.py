@@ -1,0 +1,149 @@
+"""Checking input files before anything runs: every problem at once, with file, line and key."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mimesim import config as configs
+from mimesim import jsonio
+from mimesim.dialogue.episode import SCHEMA, Episode
+from mimesim.envs.load import check_tasks
+from mimesim.envs.packs import task_from_json
+from mimesim.errors import DataError, UsageError
+from mimesim.registry import unknown_name
+from mimesim.rollout.prepare import RunConfig
+from mimesim.scenarios.types import Row, Scenario
+
+_CONFIGS = (".toml", ".yaml", ".yml")
+_READERS: dict[str, Callable[[Any, str], object]] = {
+    "episodes": lambda value, where: Episode.from_json(value, where=where),
+    "tasks": lambda value, where: task_from_json(value, where),
+    "scenarios": lambda value, where: Scenario.from_json(value, where),
+    "rows": lambda value, where: Row.from_json(value, where),
+}
+KINDS = ("config", *_READERS)
+"""Kinds of files that can be checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One checked file.
+
+    Attributes:
+        count: entries that were read (1 for a config).
+        problems: one line each, in file order; empty = sound.
+        torn: bytes of an unfinished last line, which a resumed run would cut.
+    """
+
+    path: Path
+    kind: str
+    count: int
+    problems: tuple[str, ...]
+    torn: int = 0
+
+
+def validate(path: Path | str, kind: str = "auto") -> list[Checked]:
+    """Check a file, or the files of a run folder.
+
+    Args:
+        path: config, scenario, task, row or episode file (`.gz` accepted), or a run folder.
+        kind: one of `KINDS`, or auto = by extension and content.
+
+    Raises:
+        UsageError: there is no such file, or no such kind.
+    """
+    path = Path(path)
+    if kind != "auto" and kind not in KINDS:
+        raise unknown_name("kind", kind, ["auto", *KINDS])
+    if path.is_dir():
+        files = [p for p in (path / "run.json", path / "episodes.jsonl") if p.exists()]
+        if not files:
+            raise UsageError("no run in this folder", where=str(path), expected="run.json")
+        return [_validate(file, kind) for file in files]
+    if not path.is_file():
+        raise UsageError("file not found", where=str(path))
+    return [_validate(path, kind)]
+
+
+def _validate(path: Path, kind: str) -> Checked:
+    if kind == "auto":
+        kind = _kind_of(path)
+    if kind == "config":
+        problems = tuple(str(problem) for problem in configs.check(RunConfig, [path]))
+        return Checked(path, kind, 1, problems)
+    if path.suffix == ".json":
+        return _entries(path, kind, iter([(1, path.read_bytes())]))
+    return _entries(path, kind, _lines(path))
+
+
+def _kind_of(path: Path) -> str:
+    """Tell what a file holds from its extension and its first entry.
+
+    Raises:
+        UsageError: it cannot be told.
+    """
+    if path.suffix in _CONFIGS:
+        return "config"
+    first: Any = None
+    try:
+        if path.suffix == ".json":
+            first = jsonio.read_json(path)
+        else:
+            first = next((line.value for line in jsonio.read_jsonl(path)), None)
+    except DataError:
+        first = None
+    keys = first if isinstance(first, Mapping) else {}
+    if "turns" in keys or str(keys.get("schema", "")).startswith(SCHEMA.partition("/")[0] + "/"):
+        return "episodes"
+    if {"gym", "hidden"} & set(keys) and "id" in keys:
+        return "tasks"
+    if {"record", "subflow"} & set(keys):
+        return "rows"
+    if "goal" in keys:
+        return "scenarios"
+    if path.suffix == ".json":
+        return "config"
+    raise UsageError(
+        "cannot tell what this file holds",
+        where=str(path),
+        expected="a config, or lines that are tasks, scenarios, rows or episodes",
+        mend="say so: --kind " + "|".join(KINDS),
+    )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as stream:
+        yield from enumerate(stream, start=1)
+
+
+def _entries(path: Path, kind: str, lines: Iterator[tuple[int, bytes]]) -> Checked:
+    read = _READERS[kind]
+    problems: list[str] = []
+    seen: dict[str, int] = {}
+    values: list[object] = []
+    torn = 0
+    for number, raw in lines:
+        if path.suffix == ".jsonl" and not raw.endswith(b"\n"):
+            torn = len(raw)
+            continue
+        if not raw.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            value = jsonio.parse_line(raw, path, number)
+            values.append(read(value, where))
+        except UsageError as error:
+            problems.append(str(error))
+            continue
+        key = str(value.get("id", number))
+        first = seen.setdefault(key, number)
+        if first != number:
+            problems.append(f"{where}: id {key!r} stands in line {first} too")
+    if kind == "tasks" and not problems:
+        problems += [f"{path}: {text}" for text in check_tasks(values)]  # type: ignore[arg-type]
+    return Checked(path, kind, len(values), tuple(problems), torn)

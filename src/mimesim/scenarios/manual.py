@@ -1,0 +1,191 @@
+"""Loads a manual from its TOML file and checks that it holds together.
+
+A manual that loads has known tools, slots, fields and limits everywhere, and for every request
+type at least two required fields, two steps, and identity among the required fields.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mimesim.errors import DataError
+from mimesim.registry import closest, unknown_name
+from mimesim.scenarios import reading
+from mimesim.scenarios.limits import PREDICATES
+from mimesim.scenarios.types import (
+    DENIED,
+    ESCALATED,
+    Flow,
+    Limit,
+    Manual,
+    RequestType,
+    Step,
+    Tool,
+)
+
+PACKS = Path(__file__).parent / "packs"
+TOOL_KINDS = ("identity", "check", "record", "detail", "handover", "deliver", "change")
+ENV_KEYS = ("as_of", "oracle", "days", "receipt", "clearance", "locked", "flag")
+"""What only the support side knows of a case."""
+
+
+@cache
+def load(name: str = "company") -> Manual:
+    """Load the manual of a shipped pack, or of a TOML file given by path.
+
+    Raises:
+        UnknownNameError: no such pack.
+        DataError: the file is damaged or does not hold together.
+    """
+    path = Path(name) if name.endswith(".toml") else PACKS / name / "manual.toml"
+    if not path.exists():
+        known = sorted(p.parent.name for p in PACKS.glob("*/manual.toml"))
+        raise unknown_name("scenario pack", name, known)
+    return parse(read_toml(path), str(path))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        DataError: damaged.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"not valid TOML: {error}", where=str(path)) from error
+
+
+def parse(obj: Mapping[str, Any], where: str) -> Manual:
+    """Build a manual from its parsed file.
+
+    Raises:
+        DataError: unknown key, missing text, or a name that nothing bears.
+    """
+    keys = ("name", "company", "general", "flows", "tools", "limits", "requests")
+    raw = reading.known_keys(obj, keys, where=where, what="manual")
+    reading.refuse_markers(raw, (), where=where)
+    manual = Manual(
+        name=reading.text(raw, "name", where=where),
+        company=reading.text(raw, "company", where=where),
+        general=reading.texts(raw, "general", where=where),
+        flows=tuple(_flow(e, where) for e in raw.get("flows", ())),
+        tools=tuple(_tool(e, where) for e in raw.get("tools", ())),
+        limits=tuple(_limit(e, where) for e in raw.get("limits", ())),
+        request_types=tuple(_request(e, where) for e in raw.get("requests", ())),
+    )
+    for group in (manual.flows, manual.tools, manual.limits, manual.request_types):
+        _unique([member.name for member in group], where)
+    for request in manual.request_types:
+        _check(request, manual, f"{where}: {request.name}")
+    return manual
+
+
+def policy_lines(manual: Manual, subflow: str) -> tuple[str, ...]:
+    """Return the policy an agent is given for a request type: general lines, its own, limits."""
+    request = manual.request(subflow)
+    limits = tuple(limit.text for limit in manual.limits_of(subflow))
+    return (*manual.general, *request.instructions, *limits)
+
+
+def _flow(entry: Any, where: str) -> Flow:
+    raw = reading.known_keys(
+        entry, ("name", "title", "description", "fields"), where=where, what="flow"
+    )
+    return Flow(
+        name=reading.text(raw, "name", where=where),
+        title=reading.text(raw, "title", where=where),
+        description=reading.text(raw, "description", where=where),
+        fields=reading.texts(raw, "fields", where=where),
+    )
+
+
+def _tool(entry: Any, where: str) -> Tool:
+    keys = ("name", "kind", "summary", "slots", "returns")
+    raw = reading.known_keys(entry, keys, where=where, what="tool")
+    return Tool(
+        name=reading.text(raw, "name", where=where),
+        kind=reading.choice(raw.get("kind"), TOOL_KINDS, key="kind", where=where),
+        summary=reading.text(raw, "summary", where=where),
+        slots=reading.texts(raw, "slots", where=where),
+        returns=reading.texts(raw, "returns", where=where),
+    )
+
+
+def _limit(entry: Any, where: str) -> Limit:
+    keys = ("name", "outcome", "request", "text", "reads")
+    raw = reading.known_keys(entry, keys, where=where, what="limit")
+    name = reading.choice(raw.get("name"), list(PREDICATES), key="limit name", where=where)
+    return Limit(
+        name=name,
+        outcome=reading.choice(raw.get("outcome"), (DENIED, ESCALATED), key="outcome", where=where),
+        request=reading.text(raw, "request", where=where),
+        text=reading.text(raw, "text", where=where),
+        reads=reading.texts(raw, "reads", where=where),
+    )
+
+
+def _request(entry: Any, where: str) -> RequestType:
+    keys = ("name", "flow", "title", "goal", "required", "identity", "procedure", "instructions")
+    more = ("limits", "wishes", "traits", "held_out", "only")
+    raw = reading.known_keys(entry, keys + more, where=where, what="request type")
+    return RequestType(
+        name=reading.text(raw, "name", where=where),
+        flow=reading.text(raw, "flow", where=where),
+        title=reading.text(raw, "title", where=where),
+        goal=reading.text(raw, "goal", where=where),
+        required=reading.texts(raw, "required", where=where),
+        identity=reading.texts(raw, "identity", where=where),
+        procedure=tuple(_step(s, where) for s in raw.get("procedure", ())),
+        instructions=reading.texts(raw, "instructions", where=where),
+        limits=reading.texts(raw, "limits", where=where),
+        wishes=reading.texts(raw, "wishes", where=where),
+        traits=reading.texts(raw, "traits", where=where),
+        held_out=raw.get("held_out") is True,
+        only={k: tuple(v) for k, v in reading.mapping(raw, "only", where=where).items()},
+    )
+
+
+def _step(entry: Any, where: str) -> Step:
+    raw = reading.known_keys(entry, ("tool", "slots", "sources", "fixed"), where=where, what="step")
+    return Step(
+        tool=reading.text(raw, "tool", where=where),
+        slots=reading.texts(raw, "slots", where=where),
+        sources=reading.mapping(raw, "sources", where=where),
+        fixed=reading.mapping(raw, "fixed", where=where),
+    )
+
+
+def _unique(names: Sequence[str], where: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{name!r} is defined twice", where=where, expected="unique names")
+
+
+def _check(request: RequestType, manual: Manual, where: str) -> None:
+    manual.flow(request.flow)
+    manual.limits_of(request.name)
+    if len(request.required) < 2 or len(request.procedure) < 2:
+        raise DataError("too thin", where=where, expected="2 required fields and 2 steps or more")
+    _among(request.identity, request.required, "identity field", where)
+    _among(request.wishes, request.required, "wish", where)
+    used = [name for step in request.procedure for name in step.fields]
+    _among(request.required, used, "required field", where)
+    for step in request.procedure:
+        tool = manual.tool(step.tool)
+        _among(step.slots, tool.slots, f"slot of {tool.name}", where)
+        _among([*step.sources, *step.fixed], step.slots, f"slot of {tool.name}", where)
+
+
+def _among(names: Sequence[str], allowed: Sequence[str], what: str, where: str) -> None:
+    for name in names:
+        if name not in allowed:
+            raise DataError(
+                f"{what} {name!r} has no place here{closest(name, list(allowed))}",
+                where=where,
+                expected="one of " + ", ".join(dict.fromkeys(allowed)),
+            )

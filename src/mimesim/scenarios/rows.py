@@ -1,0 +1,88 @@
+"""Rows and scenarios, both ways: the flat composed case and the private scenario of its user.
+
+The scenario holds only what a real customer would know; the whole row rides along in
+`meta["row"]`, which nobody in the conversation is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mimesim.errors import DataError
+from mimesim.scenarios.procedure import gold, required_fields, verdict
+from mimesim.scenarios.types import BehaviorUse, Manual, Row, Scenario, Withhold
+
+CUSTOMER_KNOWS = ("days", "receipt")
+"""Keys of `env` that a real customer knows too."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+def fill(template: str, values: Mapping[str, Any]) -> str:
+    """Replace `{name}` in `template` by values; lists become `a, b`.
+
+    Raises:
+        KeyError: a name without a value.
+    """
+
+    def one(match: re.Match[str]) -> str:
+        value = values[match.group(1)]
+        return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    return _SLOT.sub(one, template)
+
+
+def customer_facts(row: Row) -> dict[str, Any]:
+    """Return what the customer of this row knows."""
+    facts = dict(row.record)
+    facts.update({key: row.env[key] for key in CUSTOMER_KNOWS if key in row.env})
+    return facts
+
+
+def row_to_scenario(row: Row, manual: Manual) -> Scenario:
+    """Build the private scenario of the row's customer."""
+    request = manual.request(row.subflow)
+    facts = customer_facts(row)
+    uses = (BehaviorUse(row.behavior, row.params, row.directive),) if row.behavior else ()
+    withheld = row.params.get("withheld_fields", ()) if row.behavior == "B3" else ()
+    return Scenario(
+        id=f"{manual.name}-{row.subflow}-{row.index:05d}-{row.seed:016x}",
+        goal=fill(request.goal, facts),
+        persona=f"{row.record['customer_name']}, a customer of {manual.company}",
+        facts=facts,
+        withhold=tuple(Withhold(name) for name in withheld),
+        behavior=uses,
+        success={
+            "verdict": verdict(row, manual),
+            "required": list(required_fields(row, manual)),
+            "gold": [{"tool": tool, "slots": slots} for tool, slots in gold(row, manual)],
+        },
+        agent_context={"env": dict(row.env)},
+        max_turns=row.turn_budget,
+        tags=(row.flow, row.subflow, row.behavior or "neutral"),
+        source=row.source,
+        license="Apache-2.0",
+        meta={
+            "profile": "full",
+            "manual": manual.name,
+            "flow": row.flow,
+            "subflow": row.subflow,
+            "row": row.to_json(),
+        },
+        may_state_goal=True,
+    )
+
+
+def scenario_to_row(scenario: Scenario, where: str) -> Row:
+    """Give back the row a scenario was made from.
+
+    Raises:
+        DataError: the scenario was not composed.
+    """
+    if "row" not in scenario.meta:
+        raise DataError(
+            "scenario has no composed row", where=where, expected="meta.row as compose writes it"
+        )
+    return Row.from_json(scenario.meta["row"], where)

@@ -1,0 +1,204 @@
+"""What each stage of the embedded study does; `python -m mimesim.studies.stages stage.json`.
+
+A stage reads its settings from the file, works in its folder, says how far it is, and writes
+`result.json` last. Errors that a user can mend end it with one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mimesim import jsonio
+from mimesim.errors import EnvironmentFault, UsageError
+from mimesim.seeds import derive
+from mimesim.studies.scheduler import Reporter
+
+Settings = Mapping[str, Any]
+Stage = Callable[[Path, Settings, Reporter], dict[str, Any]]
+
+
+def train_the_user(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
+    """Train SmolLM2 as the human side of chats; held-out NLL before and after."""
+    from mimesim.train.midtrain import UserConfig, train_user
+    from mimesim.train.sft import Progress
+
+    def tell(event: Progress) -> None:
+        report.say(event.step / max(1, event.steps), f"step {event.step}, loss {event.loss:.3f}")
+
+    report.say(0.0, "held-out NLL before training")
+    return train_user(
+        UserConfig(
+            out=folder / "checkpoint",
+            token_budget=int(settings["tokens"]),
+            eval_conversations=int(settings["evaluation"]),
+            seed=int(settings["seed"]),
+            threads=1,
+        ),
+        on_progress=tell,
+    )
+
+
+def warm_start(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
+    """Warm-start the embedded policy on demonstrations and check the gate."""
+    import torch
+
+    from mimesim.models.tiny import build_model, build_tokenizer
+    from mimesim.train.rows import TrainRow
+    from mimesim.train.sft import Progress, SftConfig, run_sft
+    from mimesim.train.warmstart import DemoConfig, demonstration_rows, vocabulary
+
+    torch.set_num_threads(1)
+    seed = derive(int(settings["seed"]), "warm-start")
+    tokenizer = build_tokenizer(vocabulary())
+    report.say(0.0, "playing demonstrations")
+    demos = demonstration_rows(tokenizer, DemoConfig(rows=int(settings["demos"])), seed)
+    rows = [TrainRow(f"demo-{i}", row.input_ids, row.labels) for i, row in enumerate(demos)]
+    model = build_model(tokenizer, seed)
+
+    def tell(event: Progress) -> None:
+        report.say(event.step / max(1, event.steps), f"step {event.step}, loss {event.loss:.3f}")
+
+    outcome = run_sft(
+        model,
+        tokenizer,
+        rows,
+        SftConfig(
+            out=folder,
+            lr=float(settings["lr"]),
+            steps=int(settings["steps"]),
+            batch_size=int(settings["batch"]),
+            schedule="cosine",
+            warmup_steps=min(100, int(settings["steps"]) // 10),
+            weight_decay=0.01,
+            betas=(0.9, 0.98),
+            seed=seed,
+            save_every=500,
+            log_every=20,
+        ),
+        on_progress=tell,
+    )
+    outcome.model.save_pretrained(folder / "policy")
+    tokenizer.save_pretrained(folder / "policy")
+    reached = _gate(folder / "policy")
+    if reached < float(settings["gate"]):
+        raise EnvironmentFault(
+            f"the warm start reached {reached:.1%} greedy success with the cooperative user",
+            expected=f"at least {float(settings['gate']):.0%} before RL may start",
+            mend="train it longer (sft_steps) or on more demonstrations (demos)",
+        )
+    return {
+        "checkpoint": str(folder / "policy"),
+        "gate": reached,
+        "steps": outcome.steps,
+        "tokens": outcome.tokens,
+        "parameters": sum(p.numel() for p in outcome.model.parameters()),
+        "losses": [[event.step, event.loss] for event in outcome.history],
+    }
+
+
+def _gate(policy: Path) -> float:
+    """Return greedy success with the cooperative user on 200 tasks of their own."""
+    from mimesim.bench.agents import MatrixConfig, run_cell
+
+    cell = run_cell("gate", 0, "scripted:cooperative", _policy(policy), MatrixConfig(seed=909))
+    return sum(cell.success.values()) / max(1, len(cell.success))
+
+
+def _policy(checkpoint: Path) -> Any:
+    from mimesim.models.load import make_token_model
+    from mimesim.rollout.policy import PolicyConfig, PolicySource
+
+    return PolicySource(make_token_model(f"policy:{checkpoint}"), PolicyConfig(temperature=0.0))
+
+
+def train_the_agent(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
+    """Train one arm with multi-turn GRPO against its frozen user."""
+    from mimesim.train.agent import AgentConfig, BatchLog, train_agent
+    from mimesim.train.grpo import CsdConfig
+
+    batches = int(settings["batches"])
+
+    def tell(log: BatchLog) -> None:
+        success = log.values.get("episode/success", 0.0)
+        report.say(log.batch / batches, f"batch {log.batch}, success {success:.0%}")
+
+    config = AgentConfig(
+        init=Path(settings["init"]),
+        out=folder,
+        user=str(settings["user"]),
+        seed=int(settings["seed"]),
+        batches=batches,
+        csd=CsdConfig(alpha=float(settings["alpha"])),
+        save_every=25,
+    )
+    result = train_agent(config, on_batch=tell)
+    return {**result, "arm": settings["arm"], "sft": settings["sft"], "rl": settings["rl"]}
+
+
+def evaluate(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
+    """Run one checkpoint against every evaluation user; episodes stay beside the result."""
+    import torch
+
+    from mimesim.bench.agents import MatrixConfig, run_cell
+
+    torch.set_num_threads(1)
+    config = MatrixConfig(tasks=int(settings["tasks"]), seed=int(settings["seed"]))
+    label = int(settings["sft"]) * 100 + int(settings["rl"])
+    users, agent = list(settings["users"]), _policy(Path(settings["checkpoint"]))
+    cells = []
+    for index, user in enumerate(users):
+        report.say(index / len(users), user)
+        where = folder / user.partition(":")[2]
+        cell = run_cell(str(settings["arm"]), label, user, agent, config, where)
+        cells.append(
+            {
+                "user": user,
+                "success": [[*key, value] for key, value in cell.success.items()],
+                "reward": [[*key, value] for key, value in cell.reward.items()],
+                "ends": dict(cell.ends),
+                "invalid": cell.invalid,
+            }
+        )
+    return {"arm": settings["arm"], "seed": label, "agent": "policy", "cells": cells}
+
+
+def _talk(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
+    from mimesim.studies.talk import talk
+
+    return talk(folder, settings, report)
+
+
+STAGES: dict[str, Stage] = {
+    "user-training": train_the_user,
+    "warm-start": warm_start,
+    "rl": train_the_agent,
+    "evaluate": evaluate,
+    "user-talk": _talk,
+}
+
+
+def main(request: Path) -> int:
+    """Run the stage that `request` describes; return the exit code."""
+    settings = jsonio.read_json(request)
+    folder = Path(settings["folder"])
+    wall, cpu = time.monotonic(), time.process_time()
+    try:
+        result = STAGES[settings["kind"]](folder, settings, Reporter(folder))
+    except UsageError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    result = {
+        **result,
+        "stage_wall_s": round(time.monotonic() - wall, 1),
+        "stage_cpu_s": round(time.process_time() - cpu, 1),
+    }
+    jsonio.write_json(folder / "result.json", result)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,1 @@
+"""Checks that people run on their own parts and machines."""

@@ -1,0 +1,273 @@
+"""Stage two: train an agent against a frozen user with multi-turn GRPO, with CSD or without.
+
+Reads top to bottom: tasks, dataset, TRL arguments, trainer, run, checkpoint. The user is frozen by
+construction: it is injected into the gym and no optimizer knows it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOConfig
+
+from mimesim import jsonio
+from mimesim.envs.load import load_tasks
+from mimesim.errors import ConfigError
+from mimesim.models.local import quiet_loading
+from mimesim.models.tiny import load_policy
+from mimesim.rollout.policy import PolicyConfig
+from mimesim.seeds import derive
+from mimesim.train.coach import Coach, RuleCoach
+from mimesim.train.collect import GymCollector, NoteConfig, World
+from mimesim.train.credit import CreditConfig
+from mimesim.train.grpo import CsdConfig, CsdTrainer
+from mimesim.users.load import make_user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """One RL run of an agent.
+
+    Attributes:
+        init: checkpoint of the warm-started policy.
+        out: folder of this run; the result is `out/policy`.
+        user: door name of the frozen user.
+        batches: generation batches ("steps" of the paper).
+        prompts, group: tasks per batch, rollouts per task.
+        minibatches: optimizer steps per batch.
+        lr, warmup: peak rate, and warm-up in batches; constant afterwards.
+        clip: lower and upper PPO clip.
+        micro_rows: rows per forward.
+        save_every: batches between checkpoints; an interrupted run goes on from the last one.
+        coach: `rule` or None; only asked when `csd.alpha` is above 0.
+    """
+
+    init: Path
+    out: Path
+    user: str = "scripted:realistic"
+    gym: str = "support-desk"
+    profile: str = "compact"
+    seed: int = 0
+    batches: int = 150
+    prompts: int = 8
+    group: int = 8
+    minibatches: int = 2
+    lr: float = 1.5e-4
+    warmup: int = 10
+    clip: tuple[float, float] = (0.2, 0.28)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    credit: CreditConfig = field(default_factory=CreditConfig)
+    csd: CsdConfig = field(default_factory=CsdConfig)
+    notes: NoteConfig = field(default_factory=NoteConfig)
+    coach: str | None = "rule"
+    micro_rows: int = 8
+    save_every: int = 50
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot be trained with.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        if self.group < 2:
+            raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one task")
+        if self.prompts * self.group % self.minibatches:
+            raise ConfigError(
+                f"'minibatches' {self.minibatches} does not divide {self.prompts * self.group}",
+                expected="a divisor of prompts x group",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLog:
+    """Numbers of one generation batch, averaged over its optimizer steps."""
+
+    batch: int
+    values: Mapping[str, float]
+
+
+OnBatch = Callable[[BatchLog], None]
+
+
+def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict[str, Any]:
+    """Train, or go on where an interrupted run stopped; return the result record.
+
+    Returns:
+        `checkpoint`, `steps`, `curve` (one dict a batch), `csd` (means of its last 25 batches),
+        `notes` counts, `wall_s`, `cpu_s`.
+
+    Raises:
+        UsageError: wrong settings or surroundings.
+    """
+    done = config.out / "agent.json"
+    if done.exists():
+        return dict(jsonio.read_json(done))
+    torch.set_num_threads(config.threads)
+    started, cpu = time.monotonic(), time.process_time()
+    model, tokenizer = load_policy(config.init)
+    tasks = load_tasks(
+        config.gym,
+        profile=config.profile,
+        split="train",
+        seed=derive(config.seed, "tasks"),
+        count=config.batches * config.prompts,
+    )
+    world = World(config.gym, config.profile, make_user(config.user))
+    collector = GymCollector(
+        world, tasks, tokenizer, config.policy, config.seed, _coach(config), config.notes
+    )
+    keeper = _Keeper(config, collector, on_batch)
+    with quiet_loading(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
+        trainer = CsdTrainer(
+            model=model,
+            args=_arguments(config),
+            processing_class=tokenizer,
+            train_dataset=Dataset.from_dict(
+                {"prompt": [t.id for t in tasks], "task_index": list(range(len(tasks)))}
+            ),
+            callbacks=[keeper],
+            collector=collector,
+            credit=config.credit,
+            micro_rows=config.micro_rows,
+            csd=config.csd,
+        )
+        trainer.remove_callback(PrinterCallback)
+        checkpoint = keeper.last_checkpoint()
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    model.eval()
+    model.save_pretrained(config.out / "policy")
+    tokenizer.save_pretrained(config.out / "policy")
+    result = {
+        "checkpoint": str(config.out / "policy"),
+        "steps": config.batches,
+        "user": config.user,
+        "seed": config.seed,
+        "curve": keeper.curve,
+        "csd": _last_means(keeper.curve, "csd/"),
+        "wall_s": round(time.monotonic() - started, 1),
+        "cpu_s": round(time.process_time() - cpu, 1),
+    }
+    jsonio.write_json(done, result)
+    return result
+
+
+def _coach(config: AgentConfig) -> Coach | None:
+    if config.csd.alpha == 0 or config.coach is None:
+        return None  # alpha = 0 asks no coach and draws no random number
+    if config.coach != "rule":
+        raise ConfigError(f"unknown coach {config.coach!r}", expected="'rule'")
+    return RuleCoach()
+
+
+def _arguments(config: AgentConfig) -> GRPOConfig:
+    """Return TRL's arguments; every default that would be wrong here is set (`engines.md` 10)."""
+    return GRPOConfig(
+        output_dir=str(config.out / "trainer"),
+        seed=derive(config.seed, "trainer") % 2**31,
+        max_steps=config.batches * config.minibatches,
+        per_device_train_batch_size=config.prompts * config.group // config.minibatches,
+        gradient_accumulation_steps=1,
+        steps_per_generation=config.minibatches,
+        num_generations=config.group,
+        num_iterations=1,
+        max_completion_length=4096,
+        learning_rate=config.lr,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=config.warmup * config.minibatches,
+        adam_beta1=0.9,
+        adam_beta2=0.99,
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        epsilon=config.clip[0],
+        epsilon_high=config.clip[1],
+        beta=0.0,
+        loss_type="dapo",
+        scale_rewards="group",
+        temperature=config.policy.temperature,
+        mask_truncated_completions=False,
+        disable_dropout=True,
+        shuffle_dataset=False,
+        remove_unused_columns=False,
+        use_cpu=True,
+        bf16=False,
+        gradient_checkpointing=False,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        logging_steps=config.minibatches,
+        save_strategy="steps",
+        save_steps=config.save_every * config.minibatches,
+        save_total_limit=1,
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+class _Keeper(TrainerCallback):  # type: ignore[misc]
+    """Keeps the curve and the placebo ring, in memory and beside the checkpoints."""
+
+    def __init__(
+        self, config: AgentConfig, collector: GymCollector, on_batch: OnBatch | None
+    ) -> None:
+        self._config = config
+        self._collector = collector
+        self._on_batch = on_batch
+        self.curve: list[dict[str, float]] = []
+
+    def last_checkpoint(self) -> Path | None:
+        """Return the newest whole checkpoint, its ring and curve restored."""
+        folders = (self._config.out / "trainer").glob("checkpoint-*/mimesim.json")
+        newest = max(folders, key=lambda p: int(p.parent.name.rpartition("-")[2]), default=None)
+        if newest is None:
+            return None
+        state = jsonio.read_json(newest)
+        self.curve = list(state["curve"])
+        self._collector.ring.restore(state["ring"])
+        return newest.parent
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: Mapping[str, Any], **_: Any
+    ) -> None:
+        """Keep one batch's numbers."""
+        if "reward" not in logs:
+            return
+        kept = ("reward", "entropy", "grad_norm", "step_time")
+        values = {
+            key: float(value)
+            for key, value in logs.items()
+            if value is not None and (key in kept or key.startswith(("episode/", "credit/", "csd/")))
+        }
+        batch = state.global_step // self._config.minibatches
+        counts = self._collector.counts
+        if counts.asked:
+            values |= {"notes/asked": counts.asked, "notes/written": counts.written}
+            values |= {"notes/leaked": counts.leaked, "notes/failed": counts.failed}
+        self.curve.append({"batch": batch, **values})
+        if self._on_batch is not None:
+            self._on_batch(BatchLog(batch, values))
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Write ring and curve last: a checkpoint without them is not whole."""
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        jsonio.write_json(
+            folder / "mimesim.json", {"curve": self.curve, "ring": self._collector.ring.state()}
+        )
+
+
+def _last_means(curve: list[dict[str, float]], prefix: str) -> dict[str, float]:
+    last = curve[-25:]
+    keys = sorted({key for row in last for key in row if key.startswith(prefix)})
+    means = {}
+    for key in keys:
+        values = [row[key] for row in last if key in row]
+        means[key.removeprefix(prefix)] = sum(values) / len(values)
+    return means

@@ -1,0 +1,329 @@
+"""Supervised training on TRL's SFTTrainer, from rows that are tokens already.
+
+`run_sft` trains any causal model on rows with labels; the order of the rows is laid out beforehand
+from the seed, so a run that was interrupted goes on exactly where it was. Nothing is printed:
+progress goes to a callback. Stages that use it: `train.midtrain`, and the agent's warm start.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, Literal
+
+import huggingface_hub.constants
+import torch
+from datasets import Dataset
+from peft import LoraConfig, get_peft_model
+from transformers import PrinterCallback, TrainerCallback
+from trl import SFTConfig, SFTTrainer
+
+from mimesim import seeds
+from mimesim.errors import ConfigError, DataError
+from mimesim.models.local import quiet_loading
+from mimesim.train.rows import TrainRow
+
+_GROUP = 32  # batches whose rows are sorted by length together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftConfig:
+    """One supervised run.
+
+    Attributes:
+        out: folder for checkpoints of the run in progress; removed when the run is done.
+        epochs: passes over the rows.
+        steps: number of updates; 0 = as many as `epochs` needs.
+        batch_size: rows of one micro-batch; `accumulation` micro-batches make an update.
+        schedule: shape of the learning rate after the warm-up.
+        lora_rank: 0 = train all parameters.
+        threads: CPU threads of torch.
+        save_every: updates between checkpoints; 0 = none, an interruption starts over.
+        log_every: updates between progress events; `save_every` should be a multiple of it, for the
+            loss since the last event is not kept in a checkpoint.
+    """
+
+    out: Path
+    lr: float
+    epochs: int = 1
+    steps: int = 0
+    batch_size: int = 8
+    accumulation: int = 1
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    max_grad_norm: float = 1.0
+    lora_rank: int = 0
+    seed: int = 0
+    threads: int = 1
+    save_every: int = 0
+    log_every: int = 50
+    device: Literal["cpu", "auto"] = "cpu"
+    resume: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. `loss` is the mean over learnt tokens since the last event, in nats."""
+
+    step: int
+    steps: int
+    loss: float
+    lr: float
+
+
+@dataclass(frozen=True, slots=True)
+class SftOutcome:
+    """A finished run; `model` is the trained one, adapters merged.
+
+    Attributes:
+        tokens: input tokens seen, without padding. learnt_tokens: those with loss.
+        history: all progress events, also of the part before a resumption.
+    """
+
+    model: Any
+    steps: int
+    tokens: int
+    learnt_tokens: int
+    history: tuple[Progress, ...]
+    resumed_at: int = 0
+
+
+def run_sft(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[TrainRow],
+    cfg: SftConfig,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> SftOutcome:
+    """Train `model` in place on `rows` and return it with the account of the run.
+
+    Raises:
+        DataError: a row without anything to learn.
+        ConfigError: the model has dropout, which makes runs irreproducible.
+    """
+    check_rows(rows)
+    refuse_dropout(model)
+    order = _lay_out(rows, cfg)
+    updates = len(order) // (cfg.batch_size * cfg.accumulation)
+    if cfg.lora_rank:
+        model = _with_lora(model, cfg)
+    watcher = _Watcher(updates, on_progress)
+    with _quiet(), _threads(cfg.threads):
+        trainer = SFTTrainer(
+            model=model,
+            args=_arguments(cfg, updates),
+            train_dataset=_dataset(rows, order),
+            processing_class=tokenizer,
+            callbacks=[watcher],
+        )
+        trainer.remove_callback(PrinterCallback)
+        start = _last_checkpoint(_folder(cfg)) if cfg.resume else None
+        trainer.train(resume_from_checkpoint=str(start) if start else None)
+    shutil.rmtree(_folder(cfg), ignore_errors=True)
+    trained = trainer.model.merge_and_unload() if cfg.lora_rank else trainer.model
+    seen = [rows[i] for i in order]
+    return SftOutcome(
+        model=_plain(trained),
+        steps=trainer.state.global_step,
+        tokens=sum(len(row.input_ids) for row in seen),
+        learnt_tokens=sum(row.learnt for row in seen),
+        history=tuple(watcher.history(trainer.state.log_history)),
+        resumed_at=int(start.name.rpartition("-")[2]) if start else 0,
+    )
+
+
+def check_rows(rows: Sequence[TrainRow]) -> None:
+    """Make sure that every row has something to learn, before the first step.
+
+    Raises:
+        DataError: no rows, or a row whose labels are all masked.
+    """
+    if not rows:
+        raise DataError("there are no rows to train on", expected="at least one row")
+    for row in rows:
+        if row.learnt == 0:
+            raise DataError(
+                f"row {row.id!r} has no learnt token: its loss mask is all zero",
+                expected="labels other than -100",
+                mend="check which side is learnt and whether max_length cuts it off",
+            )
+
+
+def refuse_dropout(model: Any) -> None:
+    """Make sure that a model has no dropout.
+
+    Raises:
+        ConfigError: some dropout probability is above 0.
+    """
+    settings = model.config.to_dict()
+    active = {
+        name: value
+        for name, value in settings.items()
+        if ("dropout" in name or name.endswith("pdrop"))
+        and isinstance(value, float | int)
+        and value > 0
+    }
+    if active:
+        name, value = next(iter(active.items()))
+        raise ConfigError(
+            f"the model has dropout: {name} = {value}",
+            where=str(model.config.name_or_path or type(model).__name__),
+            expected="0, so that runs repeat and a teacher equals its student",
+            mend=f"set {name} to 0 in the model's config.json",
+        )
+
+
+class _Watcher(TrainerCallback):
+    """Turns the trainer's log entries into progress events."""
+
+    def __init__(self, steps: int, tell: Callable[[Progress], None] | None) -> None:
+        self._steps = steps
+        self._tell = tell
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Hand one entry on."""
+        del args, control
+        for event in self.history([{**(logs or {}), "step": state.global_step}]):
+            if self._tell is not None:
+                self._tell(event)
+
+    def history(self, entries: Sequence[dict[str, Any]]) -> Iterator[Progress]:
+        """Yield the progress events among log entries."""
+        for entry in entries:
+            if "loss" in entry:
+                yield Progress(
+                    entry["step"], self._steps, float(entry["loss"]), entry["learning_rate"]
+                )
+
+
+def _lay_out(rows: Sequence[TrainRow], cfg: SftConfig) -> list[int]:
+    """Return the indices of the rows in training order, whole updates only.
+
+    Every epoch is shuffled; inside groups of batches rows are sorted by length, so that a batch
+    holds little padding; then the batches of a group are shuffled again.
+    """
+    size = cfg.batch_size * cfg.accumulation
+    per_epoch = -(-len(rows) // size)
+    wanted = (cfg.steps or cfg.epochs * per_epoch) * size
+    order: list[int] = []
+    epoch = 0
+    while len(order) < wanted:
+        random = seeds.generator(cfg.seed, "sft-order", epoch)
+        indices = list(range(len(rows)))
+        random.shuffle(indices)
+        indices = list(islice(cycle(indices), per_epoch * size))  # fills up the last update
+        for start in range(0, len(indices), _GROUP * size):
+            group = sorted(
+                indices[start : start + _GROUP * size],
+                key=lambda i: (len(rows[i].input_ids), i),
+            )
+            batches = [group[k : k + size] for k in range(0, len(group), size)]
+            random.shuffle(batches)
+            order += [i for batch in batches for i in batch]
+        epoch += 1
+    return order[:wanted]
+
+
+def _dataset(rows: Sequence[TrainRow], order: Sequence[int]) -> Dataset:
+    held = Dataset.from_dict(
+        {
+            "input_ids": [row.input_ids for row in rows],
+            "labels": [row.labels for row in rows],
+        }
+    )
+    return held.select(order)  # an index over the rows: repeated rows are stored once
+
+
+def _arguments(cfg: SftConfig, updates: int) -> SFTConfig:
+    return SFTConfig(
+        output_dir=str(_folder(cfg)),
+        max_steps=updates,
+        per_device_train_batch_size=cfg.batch_size,
+        gradient_accumulation_steps=cfg.accumulation,
+        learning_rate=cfg.lr,
+        lr_scheduler_type=cfg.schedule,
+        warmup_steps=cfg.warmup_steps,
+        weight_decay=cfg.weight_decay,
+        adam_beta1=cfg.betas[0],
+        adam_beta2=cfg.betas[1],
+        max_grad_norm=cfg.max_grad_norm,
+        optim="adamw_torch",
+        seed=seeds.derive(cfg.seed, "sft") % 2**32,
+        train_sampling_strategy="sequential",
+        shuffle_dataset=False,
+        max_length=None,
+        packing=False,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        bf16=False,  # the model's own precision is used throughout
+        use_cpu=cfg.device == "cpu",
+        gradient_checkpointing=False,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        logging_steps=cfg.log_every,
+        logging_first_step=True,
+        save_strategy="steps" if cfg.save_every else "no",
+        save_steps=cfg.save_every or 500,
+        save_total_limit=2,
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+def _with_lora(model: Any, cfg: SftConfig) -> Any:
+    torch.manual_seed(seeds.derive(cfg.seed, "lora") % 2**32)  # peft draws from torch's generator
+    return get_peft_model(
+        model,
+        LoraConfig(
+            r=cfg.lora_rank,
+            lora_alpha=2 * cfg.lora_rank,
+            lora_dropout=0.0,
+            target_modules="all-linear",
+            task_type="CAUSAL_LM",
+        ),
+        autocast_adapter_dtype=False,
+    )
+
+
+def _plain(model: Any) -> Any:
+    """Leave training mode, so that the model may be scored, sampled and saved."""
+    vars(model).pop("forward", None)  # the trainer's patch: a forward that knows its loss
+    model.eval()
+    model.config.use_cache = True
+    return model
+
+
+def _folder(cfg: SftConfig) -> Path:
+    return cfg.out / "unfinished"
+
+
+def _last_checkpoint(folder: Path) -> Path | None:
+    """Return the newest whole checkpoint; its state file is what the trainer writes last."""
+    whole = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json")]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the libraries from reporting home and from writing to the terminal."""
+    huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY = True
+    with quiet_loading(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about versions and hardware, nothing a user could mend
+        yield

@@ -1,0 +1,52 @@
+"""From a door name such as `roleplay:openai:qwen3@http://host/v1` to a `UserSource`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mimesim.errors import UsageError
+from mimesim.registry import Registry
+from mimesim.users.base import UserSource
+
+REGISTRY = Registry(
+    "user",
+    {
+        "scripted": "mimesim.users.scripted:make",
+        "roleplay": "mimesim.users.roleplay:make",
+        "trained": "mimesim.users.sources:make_trained",
+        "http": "mimesim.users.sources:make_served",
+    },
+)
+"""Families of users. A factory takes the words after the colon and the options."""
+
+_SHAPES = {
+    "scripted": "scripted:<kind>, e.g. scripted:realistic",
+    "roleplay": "roleplay:<model>, e.g. roleplay:embedded",
+    "trained": "trained:<path>, e.g. trained:out/user",
+    "http": "http:<url>, e.g. http://127.0.0.1:8000/v1",
+}
+
+
+def make_user(name: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
+    """Make the kind of user that `name` says.
+
+    Args:
+        name: `scripted:<kind>`, `roleplay:<model>`, `trained:<path>`, `http:<url>` or the name of
+            an extension.
+        options: settings of that family (`users.settings.Settings` for model-backed ones).
+
+    Raises:
+        UnknownNameError: no such family, kind or model.
+        ConfigError: an unknown or unusable option.
+    """
+    if name.startswith(("http://", "https://")):
+        family, rest = "http", name
+    else:
+        family, _, rest = name.partition(":")
+    if "." in family:  # an outside object, package.module:attribute
+        return cast(UserSource, REGISTRY.load(name)("", options=options))
+    if not rest and family in _SHAPES:
+        raise UsageError(f"user {name!r} is incomplete", expected=_SHAPES[family])
+    factory = REGISTRY.load(family)
+    return cast(UserSource, factory(rest, options=options))

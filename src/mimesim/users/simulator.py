@@ -1,0 +1,255 @@
+"""The model-backed user: a private thought and a public message per turn (`method.md` 7).
+
+The simulator is the assistant of its own chat; the agent's public words are its user side. Its own
+past turns are sent again with their thoughts where it was trained so. An authored line goes out
+byte for byte with no model call. A drawn reply is delivered whole or drawn again, never edited,
+and after the last redraw the user has failed: there is no sentence to fall back on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mimesim.dialogue.stop import MARKERS, UserAction, read_marker
+from mimesim.dialogue.thinking import is_blank, split
+from mimesim.dialogue.types import (
+    Draft,
+    GuardEvent,
+    PublicMessage,
+    Reply,
+    Role,
+    Thought,
+    Usage,
+)
+from mimesim.dialogue.views import as_user
+from mimesim.errors import ContextExceeded, UserError
+from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
+from mimesim.scenarios.types import Scenario
+from mimesim.seeds import fingerprint
+from mimesim.users import briefing, guards
+from mimesim.users.base import UserRequest
+from mimesim.users.guards import Fault, Mode, Situation
+from mimesim.users.settings import Settings
+
+_SEEDS = 2**63
+_UNUSABLE = ("empty", "incomplete")
+"""Faults that leave nothing to deliver, whatever the mode; drawn again with twice the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """One reply of the model, taken apart and checked."""
+
+    thought: Thought | None
+    text: str
+    action: UserAction
+    completion: Completion
+    faults: tuple[Fault, ...]
+
+    @property
+    def hard(self) -> Fault | None:
+        """The first fault that forbids delivery."""
+        return next((fault for fault in self.faults if fault.hard), None)
+
+
+class Simulator:
+    """One person in one conversation, played by a chat model.
+
+    Args:
+        model: who writes; shared, not closed here.
+        scenario: the person.
+        template: prompt template, `user/trained` or `user/roleplay`.
+        settings: how it thinks, samples and is guarded.
+    """
+
+    def __init__(
+        self, model: ChatModel, scenario: Scenario, *, template: str, settings: Settings
+    ) -> None:
+        self._model = model
+        self._scenario = scenario
+        self._settings = settings
+        self._system = briefing.system_prompt(scenario, template, thinking=bool(settings.thinking))
+        self._lines = (
+            *([scenario.opening] if scenario.opening is not None else []),
+            *scenario.script,
+        )
+        self._markers = {**MARKERS, **dict.fromkeys(scenario.end.markers, UserAction.END)}
+        self._thoughts: list[Thought | None] = []
+        self._asked: set[str] = set()
+
+    @property
+    def prompt_hash(self) -> str:
+        """Fingerprint of the whole private prompt, the scenario included."""
+        return fingerprint(self._system)
+
+    async def respond(self, request: UserRequest) -> Reply:
+        """Answer, or speak first when nothing was said yet.
+
+        Raises:
+            UserError: the contract was broken after all redraws.
+            InfraError: the model could not be reached.
+            ContextExceeded: the conversation no longer fits the model, party `user`.
+        """
+        history = _with_agent_text(request)
+        spoken = sum(message.role is Role.USER for message in history)
+        del self._thoughts[spoken:]  # a step that failed after this user spoke is asked again
+        self._thoughts += [None] * (spoken - len(self._thoughts))
+        authored = self._authored(history)
+        if authored is not None:
+            return authored
+        self._hear(request)
+        reply = await self._draw(history, request.seed)
+        self._thoughts.append(reply.thought)
+        return reply
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as JSON values; it is private."""
+        return {
+            "thoughts": [t.reveal() if t is not None else None for t in self._thoughts],
+            "asked": sorted(self._asked),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over a state from `snapshot`."""
+        self._thoughts = [Thought(t) if t is not None else None for t in state["thoughts"]]
+        self._asked = set(state["asked"])
+
+    def _authored(self, history: Sequence[PublicMessage]) -> Reply | None:
+        """Return the author's own line for this turn, if there is one."""
+        seeded = sum(message.role is Role.USER for message in self._scenario.history)
+        turn = sum(message.role is Role.USER for message in history) - seeded
+        if 0 <= turn < len(self._lines):
+            return Reply(None, self._lines[turn], source="scripted", attempts=0)
+        if self._scenario.script and turn >= len(self._lines):
+            return Reply(None, "", UserAction.END, source="scripted", attempts=0)
+        return None
+
+    def _hear(self, request: UserRequest) -> None:
+        withheld = [entry.fact for entry in self._scenario.withhold]
+        heard = [m.content for m in request.history if m.role is Role.AGENT]
+        for text in (*heard, request.agent_text):
+            self._asked.update(briefing.asked_for(text, withheld))
+        self._asked.update(request.asked_fields)
+
+    async def _draw(self, history: Sequence[PublicMessage], seed: int) -> Reply:
+        rows = as_user(
+            history,
+            system=self._system,
+            thoughts=self._thoughts if self._settings.thinking else None,
+            show_agent_tools=self._settings.show_agent_tools,
+        )
+        messages = [ChatMessage(row.role, row.content) for row in rows]
+        scene = self._situation(history)
+        events: list[GuardEvent] = []
+        drafts: list[Draft] = []
+        usage = Usage()
+        tries = 1 if self._settings.guards is Mode.FLAG else self._settings.max_regen + 1
+        budget, last = self._settings.max_tokens, Fault("empty", hard=True)
+        for attempt in range(tries):
+            completion = await self._ask(messages, budget, (seed + attempt) % _SEEDS)
+            usage += replace(completion.usage, regen_calls=int(attempt > 0))
+            drawn = self._take_apart(completion, scene)
+            held = self._held_back(drawn)
+            events += _events(drawn, attempt, held=held is not None, final=attempt + 1 == tries)
+            if held is None:
+                return _reply(drawn, attempt, usage, events, drafts)
+            last = held
+            drafts.append(Draft(attempt, Thought(completion.text), held.guard))
+            if held.guard in _UNUSABLE:
+                budget = 2 * self._settings.max_tokens
+        raise UserError(f"{last.guard} after {tries} attempts", attempts=tries)
+
+    async def _ask(self, messages: Sequence[ChatMessage], budget: int, seed: int) -> Completion:
+        sampling = Sampling(
+            temperature=self._settings.temperature,
+            top_p=self._settings.top_p,
+            max_tokens=budget,
+            seed=seed,
+            thinking=self._settings.thinking,
+        )
+        try:
+            return await self._model.chat(messages, sampling)
+        except ContextExceeded as error:
+            raise ContextExceeded(error.detail, party="user") from error
+
+    def _situation(self, history: Sequence[PublicMessage]) -> Situation:
+        own = [m.content for m in history if m.role is Role.USER]
+        heard = [m.content for m in history if m.role is Role.AGENT and not is_blank(m.content)]
+        scene = briefing.situation(
+            self._scenario,
+            prompt=self._system,
+            opening=not own,
+            asked=sorted(self._asked),
+            max_chars=self._settings.max_chars,
+        )
+        return replace(scene, own=own, agent_text=heard[-1] if heard else "")
+
+    def _take_apart(self, completion: Completion, scene: Situation) -> _Drawn:
+        """Split private from public, then read the end marker, then look for faults."""
+        parts = split(
+            completion.text,
+            thinking=self._settings.thinking,
+            finish_reason=completion.finish_reason,
+            reasoning=completion.reasoning,
+            prefilled=self._settings.prefilled,
+        )
+        text, replaced = guards.clean(parts.text)
+        marked = read_marker(text, self._markers)
+        faults: list[Fault] = []
+        silent_start = scene.opening and not scene.agent_text
+        if not parts.complete:
+            faults.append(Fault("incomplete", hard=True))
+        elif is_blank(marked.text) and (marked.action is UserAction.SAY or silent_start):
+            faults.append(Fault("empty", hard=True))
+        elif self._settings.guards is not Mode.OFF:
+            if marked.fault:
+                faults.append(Fault("marker", hard=True))
+            faults += guards.check(marked.text, scene) if not is_blank(marked.text) else ()
+            if replaced:
+                faults.append(Fault("surrogate", hard=False))
+        return _Drawn(parts.thought, marked.text, marked.action, completion, tuple(faults))
+
+    def _held_back(self, drawn: _Drawn) -> Fault | None:
+        """Return the fault for which a reply is not delivered in this mode."""
+        hard = drawn.hard
+        if hard is None or (self._settings.guards is Mode.FLAG and hard.guard not in _UNUSABLE):
+            return None
+        return hard
+
+
+def _with_agent_text(request: UserRequest) -> tuple[PublicMessage, ...]:
+    """Return the history with the agent's last words at its end, once."""
+    words = request.agent_text.strip()
+    visible = [
+        m for m in request.history if m.role in (Role.USER, Role.AGENT) and not is_blank(m.content)
+    ]
+    last = visible[-1] if visible else None
+    if not words or (last and last.role is Role.AGENT and words in last.content):
+        return request.history
+    return (*request.history, PublicMessage(Role.AGENT, request.agent_text))
+
+
+def _events(drawn: _Drawn, attempt: int, *, held: bool, final: bool) -> list[GuardEvent]:
+    hard = ("fail" if final else "redraw") if held else "mark"
+    return [
+        GuardEvent(fault.guard, attempt, hard if fault.hard else "record", fault.detail)
+        for fault in drawn.faults
+    ]
+
+
+def _reply(
+    drawn: _Drawn, attempt: int, usage: Usage, events: list[GuardEvent], drafts: list[Draft]
+) -> Reply:
+    return Reply(
+        thought=drawn.thought,
+        utterance=drawn.text,
+        action=drawn.action,
+        raw=drawn.completion.text,
+        finish_reason=drawn.completion.finish_reason,
+        usage=usage,
+        attempts=attempt + 1,
+        guards=tuple(events),
+        drafts=tuple(drafts),
+    )

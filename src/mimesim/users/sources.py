@@ -1,0 +1,91 @@
+"""Kinds of model-backed users: a model, a prompt template and settings behind the user protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mimesim.dialogue.types import Identity
+from mimesim.models.base import ChatModel
+from mimesim.models.endpoint import redact
+from mimesim.models.load import make_chat_model, preflight
+from mimesim.prompts import prompt_hash
+from mimesim.users import briefing
+from mimesim.users.base import User, UserSource
+from mimesim.users.settings import Settings, read_settings
+from mimesim.users.simulator import Simulator
+
+TRAINED = "user/trained"
+_MODEL_FAMILIES = ("hf", "openai", "embedded", "scripted")
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorSource:
+    """A kind of model-backed user: one model, many conversations."""
+
+    identity: Identity
+    model: ChatModel
+    template: str
+    settings: Settings
+
+    def start(self, scenario: Mapping[str, Any], *, seed: int) -> User:
+        """Make the user of one conversation; `seed` comes with every request.
+
+        Raises:
+            DataError: a damaged scenario.
+        """
+        return Simulator(
+            self.model,
+            briefing.read_scenario(scenario),
+            template=self.template,
+            settings=self.settings,
+        )
+
+    async def preflight(self) -> None:
+        """Check the endpoint before a run.
+
+        Raises:
+            EnvironmentFault: it is not fit; one line.
+        """
+        await preflight(self.model)
+
+    async def aclose(self) -> None:
+        """Release the model."""
+        await self.model.aclose()
+
+
+def make_source(name: str, model: ChatModel, *, template: str, settings: Settings) -> UserSource:
+    """Put a model behind the user protocol."""
+    identity = Identity(
+        kind="llm",
+        name=redact(name),
+        model=model.identity.model or model.identity.name,
+        endpoint_host=model.identity.endpoint_host,
+        revision=model.identity.revision,
+        prompt_hash=prompt_hash(template),
+        sampling={
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_tokens": settings.max_tokens,
+            "thinking": settings.thinking,
+            "guards": settings.guards.value,
+        },
+    )
+    return SimulatorSource(identity, model, template, settings)
+
+
+def make_trained(path: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
+    """Make `trained:<path>`; a model name such as `openai:…` may stand for the path."""
+    name = f"trained:{path}"
+    settings = read_settings(options, where=name, thinking=True)
+    known = path.partition(":")[0] in _MODEL_FAMILIES
+    model = make_chat_model(path if known else f"hf:{path}", options=settings.model_options)
+    return make_source(name, model, template=TRAINED, settings=settings)
+
+
+def make_served(url: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
+    """Make `http:<url>`: a user that somebody serves; it keeps its thoughts itself."""
+    settings = read_settings(options, where=f"http:{url}")
+    model = make_chat_model(f"openai:{settings.model}@{url}", options=settings.model_options)
+    return make_source(f"http:{url}", model, template=TRAINED, settings=settings)

@@ -1,0 +1,1 @@
+"""Tests of MimeSim; the folders mirror `src/mimesim`."""

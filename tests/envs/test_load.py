@@ -1,0 +1,42 @@
+"""Gyms by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from mimesim.envs.base import profile_of
+from mimesim.envs.gyms.support_desk.compact import CompactDesk
+from mimesim.envs.gyms.support_desk.full import FullDesk
+from mimesim.envs.load import describe_gym, describe_gyms, gym_spec, load_tasks, make_gym
+from mimesim.errors import UnknownNameError
+from tests.support.desk import Customer
+
+
+def test_profiles_make_their_gyms() -> None:
+    assert isinstance(make_gym("support-desk", user=Customer()), FullDesk)
+    assert isinstance(make_gym("support-desk", profile="compact", user=Customer()), CompactDesk)
+    assert (gym_spec("support-desk").max_steps, gym_spec("support-desk", "compact").max_steps) == (
+        16,
+        8,
+    )
+
+
+def test_the_profile_stands_in_every_task() -> None:
+    for profile in ("full", "compact"):
+        tasks = load_tasks("support-desk", profile=profile, count=3)
+        assert {profile_of(task) for task in tasks} == {profile}
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(UnknownNameError, match="support-desk"):
+        make_gym("suport-desk", user=Customer())
+    with pytest.raises(UnknownNameError, match="compact"):
+        load_tasks("support-desk", profile="compactt")
+
+
+def test_descriptions_hold_the_facts_of_the_spec() -> None:
+    (desk,) = describe_gyms()
+    assert desk["name"] == "support-desk"
+    assert set(desk["profiles"]) == {"full", "compact"}
+    assert desk["profiles"]["compact"]["choices"] == ["action", "answer"]
+    assert describe_gym("support-desk", "compact")["max_steps"] == 8

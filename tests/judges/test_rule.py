@@ -1,0 +1,48 @@
+"""Rule judges run the rule that comes with the question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from mimesim.errors import EnvError
+from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, required
+from mimesim.judges.load import make_judge
+
+
+class Correct(BaseModel):
+    """A yes or no."""
+
+    correct: bool
+
+
+def ask(rule: Any) -> JudgeResult[Correct]:
+    """Put one question to the rule judge."""
+    request = JudgeRequest(
+        "telepathy.guess", {"target": "Lion", "guess": "lion"}, Correct, 0, rule=rule
+    )
+    return asyncio.run(make_judge("rule").judge(request))
+
+
+def same(inputs: Mapping[str, Any]) -> dict[str, bool]:
+    """Compare without case."""
+    return {"correct": inputs["target"].casefold() == inputs["guess"].casefold()}
+
+
+def test_the_rule_decides() -> None:
+    assert required(ask(same)).correct is True
+    assert make_judge("rule").identity.kind == "rule"
+
+
+def test_no_rule_and_a_silent_rule_are_failures_not_scores() -> None:
+    assert ask(None) == Failed("no rule for telepathy.guess")
+    assert ask(lambda inputs: None) == Failed("the rule cannot decide")
+
+
+def test_a_rule_that_breaks_its_schema_is_a_fault_of_the_gym() -> None:
+    with pytest.raises(EnvError, match="breaks its schema"):
+        ask(lambda inputs: {"correct": "yes"})

@@ -1,0 +1,90 @@
+"""The shipped manual holds together, and a manual that does not is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mimesim.errors import DataError, UnknownNameError
+from mimesim.scenarios import manual as manuals
+from mimesim.scenarios.fields import PHRASED
+from mimesim.scenarios.manual import PACKS, parse, policy_lines, read_toml
+from mimesim.scenarios.types import DENIED, ESCALATED
+
+MANUAL = manuals.load()
+RAW = read_toml(PACKS / "company" / "manual.toml")
+
+
+def test_the_pack_is_broad_enough() -> None:
+    assert len(MANUAL.request_types) >= 12
+    assert len({r.flow for r in MANUAL.request_types}) >= 5
+    assert sum(r.held_out for r in MANUAL.request_types) >= 3
+    for request in MANUAL.request_types:
+        outcomes = {limit.outcome for limit in MANUAL.limits_of(request.name)}
+        assert outcomes == {DENIED, ESCALATED}, request.name
+
+
+def test_agents_have_words_for_everything_they_need() -> None:
+    for request in MANUAL.request_types:
+        assert set(request.required) <= PHRASED, request.name
+
+
+def test_state_changing_tools_are_the_five_of_the_specification() -> None:
+    changing = {tool.name for tool in MANUAL.tools if tool.state_changing}
+    expected = {"offer-refund", "make-purchase", "update-order", "update-account", "promo-code"}
+    assert changing == expected
+
+
+@pytest.mark.parametrize("request_type", MANUAL.request_types, ids=lambda r: r.name)
+def test_the_policy_words_every_fixed_value_and_every_limit(request_type: Any) -> None:
+    policy = "\n".join(policy_lines(MANUAL, request_type.name))
+    for step in request_type.procedure:
+        for value in step.fixed.values():
+            assert f"`{value}`" in policy
+    for limit in MANUAL.limits_of(request_type.name):
+        assert limit.text in policy
+
+
+def test_an_unknown_pack_names_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="company"):
+        manuals.load("compnay")
+
+
+def spoil(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    raw = copy.deepcopy(RAW)
+    change(raw)
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda r: r.update(colour="red"), "colour"),
+        (lambda r: r["requests"][0].update(flow="retruns"), "retruns"),
+        (lambda r: r["requests"][0]["procedure"][0].update(tool="pull-up"), "pull-up"),
+        (lambda r: r["requests"][0]["procedure"][0].update(slots=["shoe_size"]), "shoe_size"),
+        (lambda r: r["requests"][0].update(limits=["return_windw"]), "return_windw"),
+        (lambda r: r["requests"][0].update(required=["zip_code"]), "too thin"),
+        (lambda r: r["requests"][0]["identity"].append("phone"), "phone"),
+        (lambda r: r["requests"][0]["required"].append("new_phone"), "new_phone"),
+        (lambda r: r["limits"][0].update(name="unwritten"), "unwritten"),
+        (lambda r: r["limits"][0].update(outcome="granted"), "outcome"),
+        (lambda r: r["tools"].append(r["tools"][0]), "twice"),
+        (lambda r: r["tools"][0].update(kind="magic"), "magic"),
+        (lambda r: r["general"].append("Say ###STOP### at the end."), "end marker"),
+    ],
+)
+def test_a_manual_that_does_not_hold_together_is_refused(change: Any, told: str) -> None:
+    with pytest.raises((DataError, UnknownNameError)) as caught:
+        parse(spoil(change), "m.toml")
+    assert told in str(caught.value)
+
+
+def test_a_damaged_file_is_one_clear_line(tmp_path: Any) -> None:
+    path = tmp_path / "manual.toml"
+    path.write_text("name = ", encoding="utf-8")
+    with pytest.raises(DataError, match="not valid TOML"):
+        manuals.load(str(path))

@@ -1,0 +1,1 @@
+"""What several tests share: a real HTTP server that plays an OpenAI-compatible endpoint."""

@@ -1,0 +1,73 @@
+"""Human dialogues to rows: roles, masks, cutting, and refusal of masks that are all zero."""
+
+from __future__ import annotations
+
+import pytest
+
+from mimesim.corpora.base import HumanDialogue, HumanTurn, Side
+from mimesim.errors import DataError, EnvironmentFault
+from mimesim.models import templates
+from mimesim.train import rows
+from tests import tiny
+
+TOKENIZER = tiny.tokenizer()
+OTHER: dict[Side, Side] = {"user": "agent", "agent": "user"}
+
+
+def dialogue(count: int, opener: Side = "user", name: str = "d") -> HumanDialogue:
+    sides: list[Side] = [opener, OTHER[opener]]
+    turns = tuple(HumanTurn(sides[i % 2], f"turn {i}") for i in range(count))
+    return HumanDialogue(name, turns, topic="rivers")
+
+
+def test_the_human_becomes_the_assistant_and_opens() -> None:
+    talk = rows.reverse(dialogue(4))
+    assert [m.role for m in talk] == ["system", "assistant", "user", "assistant"]
+    assert [m.content for m in talk[1:]] == ["turn 0", "turn 1", "turn 2"]
+    assert "rivers" in talk[0].content
+
+
+def test_only_human_turns_are_learnt() -> None:
+    (row,) = rows.midtrain_rows(TOKENIZER, [dialogue(5, "agent")], 2000).rows
+    assert rows.trained_text(TOKENIZER, row) == ["turn 1<|im_end|>", "turn 3<|im_end|>"]
+    learnt = len(TOKENIZER("turn 1<|im_end|>turn 3<|im_end|>")["input_ids"])
+    assert row.learnt == learnt
+    whole = TOKENIZER.decode(row.input_ids)
+    assert whole == templates.render(TOKENIZER, rows.reverse(dialogue(5, "agent")))
+
+
+def test_the_oldest_turns_go_first_and_the_system_text_stays() -> None:
+    full = rows.midtrain_rows(TOKENIZER, [dialogue(9)], 2000).rows[0]
+    for cap in range(len(full.input_ids) - 60, len(full.input_ids)):
+        made = rows.midtrain_rows(TOKENIZER, [dialogue(9)], cap)
+        (row,) = made.rows
+        text = TOKENIZER.decode(row.input_ids)
+        dropped = made.counts["turns_dropped"]
+        assert len(row.input_ids) <= cap
+        assert text.startswith(f"<|im_start|>system\n{rows.reverse(dialogue(9))[0].content}<|im_")
+        assert f"turn {dropped - 1}<" not in text
+        assert f"turn {dropped}<" in text
+        # One turn more would not have fitted.
+        longer = [rows.reverse(dialogue(9))[0], *rows.reverse(dialogue(9))[dropped:]]
+        assert len(templates.render_ids(TOKENIZER, longer)) > cap
+
+
+def test_rows_without_a_learnt_token_are_counted() -> None:
+    silent = HumanDialogue("s", (HumanTurn("agent", "hello"),))
+    made = rows.midtrain_rows(TOKENIZER, [silent, dialogue(2)], 2000)
+    assert made.counts["fully_masked"] == 1
+    assert [row.id for row in made.rows] == ["d"]
+
+
+def test_masks_that_are_all_zero_stop_before_training() -> None:
+    with pytest.raises(DataError, match="no token is learnt in any of 1"):
+        rows.midtrain_rows(TOKENIZER, [dialogue(4)], 20)
+
+
+def test_an_unfit_template_stops_before_training() -> None:
+    bare = tiny.tokenizer()
+    bare.chat_template = templates.CHATML.replace("{% generation %}", "").replace(
+        "{% endgeneration %}", ""
+    )
+    with pytest.raises(EnvironmentFault, match="does not mark"):
+        rows.midtrain_rows(bare, [dialogue(4)], 2000)

@@ -1,0 +1,35 @@
+"""The list of users: complete, and nothing behind it is loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from mimesim.errors import UnknownNameError
+from mimesim.users.catalog import catalog, describe
+
+
+def test_every_kind_of_the_design_is_listed() -> None:
+    names = {entry.name for entry in catalog()}
+    scripted = ["cooperative", "easy", "neutral", "realistic", "hostile"]
+    scripted += [f"heldout-{n}" for n in range(1, 8)] + [f"B{n}" for n in range(1, 14)]
+    assert {f"scripted:{kind}" for kind in scripted} <= names
+    assert {"roleplay:<model>", "trained:<path>", "http:<url>"} <= names
+
+
+def test_scripted_kinds_are_those_that_exist() -> None:
+    from mimesim.users.scripted import KINDS
+
+    listed = {e.name.partition(":")[2] for e in catalog() if e.name.startswith("scripted:")}
+    assert listed == set(KINDS)
+
+
+def test_model_backed_users_show_their_prompt() -> None:
+    shown = describe("trained:anything")
+    assert "<think>" in shown["example_prompt"]
+    assert shown["template"] == "user/trained"
+    assert describe("scripted:B3")["summary"] == "clarification non-cooperation"
+
+
+def test_unknown_kind() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'scripted:neutral'"):
+        describe("scripted:neutrl")
