@@ -256,6 +256,8 @@ def hierarchical(
     baseline: str,
     pairs: Sequence[SeedPair],
     users: Sequence[str],
+    *,
+    headline: bool = False,
 ) -> Difference:
     """Return the paired difference with warm-start seeds, RL seeds and tasks resampled."""
     runs = []
@@ -272,7 +274,7 @@ def hierarchical(
         arm,
         baseline,
         Estimate.of(result.interval),
-        headline=True,
+        headline=headline,
         per_seed=per_seed,
         note="interval over warm-start seeds, RL seeds and tasks",
     )

@@ -21,6 +21,7 @@ from transformers import DynamicCache
 from mimesim.dialogue.types import Identity
 from mimesim.errors import CallerError, ContextExceeded
 from mimesim.models.base import ChatCodec, Continuation, Sampling
+from mimesim.seeds import generator
 
 
 @dataclass
@@ -103,6 +104,8 @@ class LocalTokenModel:
         """Close a row; the others may now be complete."""
         row.closed = True
         self._open.discard(id(row))
+        # A cancelled turn still stands in the queue; counted there, it would start a batch early.
+        self._waiting = [other for other in self._waiting if other is not row]
         self._schedule()
 
     def _schedule(self) -> None:
@@ -151,7 +154,7 @@ class LocalTokenModel:
         """Feed the new text and sample one reply for every row of the cohort."""
         rows = cohort.rows
         limit = max(row.sampling.max_tokens for row in rows)
-        generators = [random.Random(row.sampling.seed) for row in rows]
+        generators = [generator(row.sampling.seed or 0, "tokens") for row in rows]
         out: list[list[int]] = [[] for _ in rows]
         logprobs: list[list[float]] = [[] for _ in rows]
         live = [True] * len(rows)

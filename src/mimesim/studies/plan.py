@@ -56,7 +56,8 @@ class StudyConfig:
     demos: int = 48_000
     sft_steps: int = 2000
     sft_batch: int = 64
-    sft_lr: float = 2.5e-3
+    sft_lr: float = 3e-3
+    sft_muon_lr: float = 5e-3
     gate: float = 0.95
     batches: int = 150
     tasks: int = 200
@@ -133,6 +134,7 @@ def _warm_start(config: StudyConfig, out: Path, seed: int) -> StagePlan:
             "steps": config.sft_steps,
             "batch": config.sft_batch,
             "lr": config.sft_lr,
+            "muon_lr": config.sft_muon_lr,
             "gate": config.gate,
         },
     )

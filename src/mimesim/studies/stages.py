@@ -44,14 +44,11 @@ def train_the_user(folder: Path, settings: Settings, report: Reporter) -> dict[s
 
 def warm_start(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
     """Warm-start the embedded policy on demonstrations and check the gate."""
-    import torch
-
     from mimesim.models.tiny import build_model, build_tokenizer
     from mimesim.train.rows import TrainRow
     from mimesim.train.sft import Progress, SftConfig, run_sft
     from mimesim.train.warmstart import DemoConfig, demonstration_rows, vocabulary
 
-    torch.set_num_threads(1)
     seed = derive(int(settings["seed"]), "warm-start")
     tokenizer = build_tokenizer(vocabulary())
     report.say(0.0, "playing demonstrations")
@@ -69,6 +66,7 @@ def warm_start(folder: Path, settings: Settings, report: Reporter) -> dict[str, 
         SftConfig(
             out=folder,
             lr=float(settings["lr"]),
+            muon_lr=float(settings["muon_lr"]),
             steps=int(settings["steps"]),
             batch_size=int(settings["batch"]),
             schedule="cosine",
@@ -141,11 +139,8 @@ def train_the_agent(folder: Path, settings: Settings, report: Reporter) -> dict[
 
 def evaluate(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
     """Run one checkpoint against every evaluation user; episodes stay beside the result."""
-    import torch
-
     from mimesim.bench.agents import MatrixConfig, run_cell
 
-    torch.set_num_threads(1)
     config = MatrixConfig(tasks=int(settings["tasks"]), seed=int(settings["seed"]))
     label = int(settings["sft"]) * 100 + int(settings["rl"])
     users, agent = list(settings["users"]), _policy(Path(settings["checkpoint"]))

@@ -26,6 +26,7 @@ from trl import SFTConfig, SFTTrainer
 from mimesim import seeds
 from mimesim.errors import ConfigError, DataError
 from mimesim.models.local import quiet_loading
+from mimesim.train.optimizers import MuonAdamW
 from mimesim.train.rows import TrainRow
 
 _GROUP = 32  # batches whose rows are sorted by length together
@@ -42,6 +43,8 @@ class SftConfig:
         batch_size: rows of one micro-batch; `accumulation` micro-batches make an update.
         schedule: shape of the learning rate after the warm-up.
         lora_rank: 0 = train all parameters.
+        muon_lr: above 0, the matrices are trained by Muon at this rate and the rest by AdamW at
+            `lr` (full training only).
         threads: CPU threads of torch.
         save_every: updates between checkpoints; 0 = none, an interruption starts over.
         log_every: updates between progress events; `save_every` should be a multiple of it, for the
@@ -60,6 +63,7 @@ class SftConfig:
     betas: tuple[float, float] = (0.9, 0.999)
     max_grad_norm: float = 1.0
     lora_rank: int = 0
+    muon_lr: float = 0.0
     seed: int = 0
     threads: int = 1
     save_every: int = 0
@@ -123,6 +127,7 @@ def run_sft(
             train_dataset=_dataset(rows, order),
             processing_class=tokenizer,
             callbacks=[watcher],
+            optimizers=(_muon(model, cfg), None),
         )
         trainer.remove_callback(PrinterCallback)
         start = _last_checkpoint(_folder(cfg)) if cfg.resume else None
@@ -274,6 +279,15 @@ def _arguments(cfg: SftConfig, updates: int) -> SFTConfig:
         save_total_limit=2,
         report_to=[],
         disable_tqdm=True,
+    )
+
+
+def _muon(model: Any, cfg: SftConfig) -> MuonAdamW | None:
+    """Return the optimizer of the run, None = the trainer's own AdamW."""
+    if not cfg.muon_lr:
+        return None
+    return MuonAdamW(
+        model, lr=cfg.lr, muon_lr=cfg.muon_lr, betas=cfg.betas, decay=cfg.weight_decay
     )
 
 

@@ -37,7 +37,10 @@ def system_prompt(scenario: Scenario, template: str, *, thinking: bool) -> str:
 
 def prompt_values(scenario: Scenario) -> dict[str, Any]:
     """Return the values that the templates `user/*` need, all but `thinking`."""
+    known = {**scenario.facts, **({"you": scenario.persona} if scenario.persona else {})}
     return {
+        # What a user trained on human chats reads in place of everything below.
+        "topic": "\n".join(part for part in (scenario.goal, lines(known)) if part),
         "persona": lines(scenario.persona),
         "goal": scenario.goal,
         "facts": [(key.replace("_", " "), spoken(v)) for key, v in scenario.facts.items()],

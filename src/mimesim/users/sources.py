@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from mimesim import jsonio
 from mimesim.dialogue.types import Identity
 from mimesim.models.base import ChatModel
 from mimesim.models.endpoint import redact
@@ -76,12 +78,23 @@ def make_source(name: str, model: ChatModel, *, template: str, settings: Setting
 
 
 def make_trained(path: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
-    """Make `trained:<path>`; a model name such as `openai:…` may stand for the path."""
+    """Make `trained:<path>`; a model name such as `openai:…` may stand for the path.
+
+    A checkpoint of ours says in `mimesim.json` with which system text and whether with thoughts it
+    was trained; serving text and training text must be the same.
+
+    Raises:
+        DataError: a damaged `mimesim.json`.
+    """
     name = f"trained:{path}"
-    settings = read_settings(options, where=name, thinking=True)
+    card = Path(path) / "mimesim.json"
+    trained = jsonio.read_json(card) if card.is_file() else {}
+    thinking = bool(trained.get("thinking", True))
+    template = str(trained.get("system_template", TRAINED))
+    settings = read_settings(options, where=name, thinking=thinking)
     known = path.partition(":")[0] in _MODEL_FAMILIES
     model = make_chat_model(path if known else f"hf:{path}", options=settings.model_options)
-    return make_source(name, model, template=TRAINED, settings=settings)
+    return make_source(name, model, template=template, settings=settings)
 
 
 def make_served(url: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
