@@ -35,9 +35,7 @@ def test_loss_by_hand() -> None:
 
 def test_gate_carries_no_gradient() -> None:
     student = torch.tensor([[-1.0]], requires_grad=True)
-    loss = csd_loss(
-        student, student * 3, torch.ones(1, 1), beta=5.0, norm=torch.tensor(1.0)
-    )
+    loss = csd_loss(student, student * 3, torch.ones(1, 1), beta=5.0, norm=torch.tensor(1.0))
     loss.backward()
     assert student.grad is not None
     assert student.grad.item() == pytest.approx(-torch.sigmoid(torch.tensor(-15.0)).item())

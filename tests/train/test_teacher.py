@@ -92,11 +92,11 @@ def test_null_probe(model: torch.nn.Module) -> None:
 @torch.no_grad()
 def test_a_note_does_change_the_scores(model: torch.nn.Module) -> None:
     found = branches(PROMPTS[:1], COMPLETIONS[:1], TURNS[:1])
-    noted = dict(
-        (b.start, v)
+    noted = {
+        b.start: v
         for b, v in score_packed(model, pack(found), temperature=1.0, batch=2, pad_id=0)
         if not b.placebo
-    )
+    }
     student = plain_logps(model, [*PROMPTS[0], *COMPLETIONS[0]], len(PROMPTS[0]))
     assert (noted[9] - student[9:13]).abs().max() > 1e-4
 

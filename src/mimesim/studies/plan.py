@@ -41,7 +41,7 @@ class StudyConfig:
     """The size of a study.
 
     Attributes:
-        demos: demonstrations of the warm start, each seen about `passes` times.
+        demos: demonstrations of the warm start, each seen about twice.
         gate: lowest greedy success with the cooperative user before RL may start.
         batches: RL generation batches of 8 tasks x 8 rollouts.
         tasks: test tasks per evaluation user.
@@ -53,13 +53,13 @@ class StudyConfig:
     sft_seeds: tuple[int, ...] = (0,)
     rl_seeds: tuple[int, ...] = (0,)
     arms: tuple[str, ...] = tuple(ARMS)
-    demos: int = 48_000
-    sft_steps: int = 2000
+    demos: int = 32_000
+    sft_steps: int = 1000
     sft_batch: int = 64
     sft_lr: float = 3e-3
     sft_muon_lr: float = 5e-3
     gate: float = 0.95
-    batches: int = 150
+    batches: int = 100
     tasks: int = 200
     user_tokens: int = 40_000
     user_evaluation: int = 48

@@ -285,7 +285,6 @@ def _provenance(
     )
     versions = {"mimesim": mimesim.__version__, "python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in _PACKAGES}
-    flag = {"quick": " QUICK=1", "demo": "", "study": " STUDY=1"}[config.name]
     return Provenance(
         versions=versions,
         identities={
@@ -299,5 +298,5 @@ def _provenance(
         stages=costs,
         wall_s=sum(c.wall_s for c in costs),
         cpu_s=sum(c.cpu_s or 0.0 for c in costs),
-        command=f"make demo{flag}",
+        command=f"mimesim demo --size {config.name} --seed {config.seed}",
     )

@@ -14,7 +14,6 @@ from typing import Any
 
 from mimesim import jsonio
 from mimesim.errors import EnvironmentFault, UsageError
-from mimesim.seeds import derive
 from mimesim.studies.scheduler import Reporter
 
 Settings = Mapping[str, Any]
@@ -42,45 +41,25 @@ def train_the_user(folder: Path, settings: Settings, report: Reporter) -> dict[s
     )
 
 
-def warm_start(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
+def start_the_agent(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
     """Warm-start the embedded policy on demonstrations and check the gate."""
-    from mimesim.models.tiny import build_model, build_tokenizer
-    from mimesim.train.rows import TrainRow
-    from mimesim.train.sft import Progress, SftConfig, run_sft
-    from mimesim.train.warmstart import DemoConfig, demonstration_rows, vocabulary
-
-    seed = derive(int(settings["seed"]), "warm-start")
-    tokenizer = build_tokenizer(vocabulary())
-    report.say(0.0, "playing demonstrations")
-    demos = demonstration_rows(tokenizer, DemoConfig(rows=int(settings["demos"])), seed)
-    rows = [TrainRow(f"demo-{i}", row.input_ids, row.labels) for i, row in enumerate(demos)]
-    model = build_model(tokenizer, seed)
+    from mimesim.train.sft import Progress
+    from mimesim.train.warmstart import DemoConfig, WarmConfig, warm_start
 
     def tell(event: Progress) -> None:
         report.say(event.step / max(1, event.steps), f"step {event.step}, loss {event.loss:.3f}")
 
-    outcome = run_sft(
-        model,
-        tokenizer,
-        rows,
-        SftConfig(
-            out=folder,
-            lr=float(settings["lr"]),
-            muon_lr=float(settings["muon_lr"]),
-            steps=int(settings["steps"]),
-            batch_size=int(settings["batch"]),
-            schedule="cosine",
-            warmup_steps=min(100, int(settings["steps"]) // 10),
-            weight_decay=0.01,
-            betas=(0.9, 0.98),
-            seed=seed,
-            save_every=500,
-            log_every=20,
-        ),
-        on_progress=tell,
+    report.say(0.0, "playing demonstrations")
+    config = WarmConfig(
+        out=folder,
+        seed=int(settings["seed"]),
+        demos=DemoConfig(rows=int(settings["demos"])),
+        steps=int(settings["steps"]),
+        batch=int(settings["batch"]),
+        lr=float(settings["lr"]),
+        muon_lr=float(settings["muon_lr"]),
     )
-    outcome.model.save_pretrained(folder / "policy")
-    tokenizer.save_pretrained(folder / "policy")
+    result = warm_start(config, on_progress=tell)
     reached = _gate(folder / "policy")
     if reached < float(settings["gate"]):
         raise EnvironmentFault(
@@ -88,14 +67,7 @@ def warm_start(folder: Path, settings: Settings, report: Reporter) -> dict[str, 
             expected=f"at least {float(settings['gate']):.0%} before RL may start",
             mend="train it longer (sft_steps) or on more demonstrations (demos)",
         )
-    return {
-        "checkpoint": str(folder / "policy"),
-        "gate": reached,
-        "steps": outcome.steps,
-        "tokens": outcome.tokens,
-        "parameters": sum(p.numel() for p in outcome.model.parameters()),
-        "losses": [[event.step, event.loss] for event in outcome.history],
-    }
+    return {**result, "gate": reached}
 
 
 def _gate(policy: Path) -> float:
@@ -169,7 +141,7 @@ def _talk(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
 
 STAGES: dict[str, Stage] = {
     "user-training": train_the_user,
-    "warm-start": warm_start,
+    "warm-start": start_the_agent,
     "rl": train_the_agent,
     "evaluate": evaluate,
     "user-talk": _talk,

@@ -50,8 +50,8 @@ class AgentConfig:
         coach: `rule` or None; only asked when `csd.alpha` is above 0.
     """
 
-    init: Path
-    out: Path
+    init: Path = Path("out/warm-start/policy")
+    out: Path = Path("out/agent")
     user: str = "scripted:realistic"
     gym: str = "support-desk"
     profile: str = "compact"

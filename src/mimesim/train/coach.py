@@ -162,22 +162,24 @@ def _cut(text: str) -> str:
 
 # -- the leak check ------------------------------------------------------------------------
 
-_SPECIFIC = re.compile(r"\d+(?:[.,:/-]\d+)*|\S+@\S+|\b[A-Z][a-z]{2,}\b")
+_TOKEN = re.compile(r"[\w@.,:/-]*\w")
+_OPENING = re.compile(r"(^|[.!?]\s+)$")
 
 
 def leaks(note: str, private: str, history: str) -> list[str]:
     """Return what a note gives away: specifics and 5-word copies of the private text.
 
-    A specific is a number, date, address or capitalised name that occurs in the private text and
-    not in the public history (`method.md` 10). Sentence openers are not names.
+    A specific is a number, date, id, address or capitalised name that occurs in the private text
+    and not in the public history (`method.md` 10). Sentence openers are not names.
     """
     known, hidden = _words(history), _words(private)
-    found = []
-    for match in _SPECIFIC.finditer(note):
-        word = match.group().casefold()
-        opener = match.group()[0].isupper() and re.search(r"(^|[.!?]\s+)$", note[: match.start()])
-        if word in hidden and word not in known and not (opener and word.isalpha()):
-            found.append(match.group())
+    found = [
+        match.group()
+        for match in _TOKEN.finditer(note)
+        if _specific(match.group(), note[: match.start()])
+        and match.group().casefold() in hidden
+        and match.group().casefold() not in known
+    ]
     words, known_text, hidden_text = _words(note), " ".join(known), " ".join(hidden)
     for i in range(len(words) - 4):
         run = " ".join(words[i : i + 5])
@@ -186,8 +188,14 @@ def leaks(note: str, private: str, history: str) -> list[str]:
     return found
 
 
+def _specific(token: str, before: str) -> bool:
+    if "@" in token or any(c.isdigit() for c in token):
+        return True
+    return len(token) > 2 and token[0].isupper() and _OPENING.search(before) is None
+
+
 def _words(text: str) -> list[str]:
-    return re.findall(r"[\w@.,:/-]*\w", text.casefold())
+    return _TOKEN.findall(text.casefold())
 
 
 # -- notes for a batch ---------------------------------------------------------------------
@@ -234,8 +242,8 @@ def _private_text(turn: CoachTurn) -> str:
 
 
 def _public_text(turn: CoachTurn) -> str:
-    own = [m.content for m in turn.history if m.role in (Role.USER, Role.AGENT, Role.TOOL)]
-    return "\n".join([*own, turn.reply])
+    # Not the reply: a note that repeats a value it guessed would tell that the guess was right.
+    return "\n".join(m.content for m in turn.history if m.role is not Role.NOTE)
 
 
 class PlaceboRing:

@@ -192,6 +192,8 @@ class GymCollector:
         seed = derive(self.seed, "noted", episode)
         noted = []
         for index in chosen_turns(len(spans), self.notes.max_noted, thought, seed):
+            if sample.tokens.completion_ids[spans[index].end - 1] != codec.end_id:
+                continue  # cut mid-sentence: not noted (`method.md` 9.2)
             note = await write_note(
                 self.coach,
                 turns[index],

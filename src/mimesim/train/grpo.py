@@ -17,7 +17,7 @@ from torch import Tensor
 from trl import GRPOTrainer
 
 from mimesim.errors import CallerError
-from mimesim.rollout.tokens import TokenRollout
+from mimesim.rollout.tokens import TokenRollout, TurnSpan
 from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign
 from mimesim.train.losses import csd_gate, csd_loss, masked_mean
 from mimesim.train.teacher import (
@@ -116,11 +116,17 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
         self._sampled = torch.zeros(len(records), width)
         for i, record in enumerate(records):
             self._sampled[i, : len(record.logprobs)] = torch.tensor(record.logprobs)
+        if self._sampled.isnan().any():
+            self._sampled = None  # a sampler without log-probs: TRL's own forward gives them
         return {
             "prompt_ids": [list(r.prompt_ids) for r in records],
             "completion_ids": [list(r.completion_ids) for r in records],
             "logprobs": [list(r.logprobs) for r in records],
-            "env_mask": [list(r.env_mask) for r in records],
+            # The stand-in of a failed episode is masked out: it counts in no normalizer either.
+            "env_mask": [
+                [mask * _trainable(s) for mask in r.env_mask]
+                for r, s in zip(records, samples, strict=True)
+            ],
             "episode_reward": [sum(s.rewards) if s.valid else None for s in samples],
         }
 
@@ -129,11 +135,9 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
         return int(self.state.global_step) // max(1, updates)
 
     def _record(self, sample: Sample) -> TokenRollout:
-        """Return the record, or one masked-out token for an episode that failed (`engines.md` 6)."""
+        """Return the record, or one token in its place for an episode that failed."""
         if sample.tokens is not None and sample.valid:
             return sample.tokens
-        from mimesim.rollout.tokens import TurnSpan
-
         end = self._tokenizer.eos_token_id
         return TokenRollout((end,), (end,), (1,), (0.0,), (TurnSpan(0, 1, 0),))
 
@@ -161,8 +165,9 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
         for index, span in enumerate(record.spans):
             turns[span.start : span.end] = [index] * (span.end - span.start)
         rewards = sample.rewards if sample.valid and sample.tokens else (0.0,)
-        valid = sample.valid and sample.tokens is not None
-        return Rollout(group=sample.group, rewards=rewards, token_turns=turns, valid=valid)
+        return Rollout(
+            group=sample.group, rewards=rewards, token_turns=turns, valid=_trainable(sample)
+        )
 
     def _note_metrics(self, assignment: Any) -> None:
         log = self._metrics["train" if self.model.training else "eval"]
@@ -209,6 +214,10 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
                 filled = torch.nn.functional.pad(entropy, (0, logits_to_keep - keep))
                 entropies = entropies.index_copy(0, rows, filled.detach().float())
         return logps, entropies, None
+
+
+def _trainable(sample: Sample) -> bool:
+    return sample.valid and sample.tokens is not None
 
 
 def _used_columns(mask: Tensor, keep: int) -> tuple[int, int]:

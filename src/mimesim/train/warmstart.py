@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mimesim.dialogue.types import PublicMessage, Reply, Role
@@ -21,9 +22,12 @@ from mimesim.envs.gyms.support_desk.compact import MAX_STEPS, SPEC, CompactDesk,
 from mimesim.envs.gyms.support_desk.compact_agents import DemonstratorAgent, expert_line
 from mimesim.models.base import ChatMessage
 from mimesim.models.templates import MaskedRow, mask_rows
+from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer
 from mimesim.scenarios import compact
 from mimesim.seeds import derive, generator
 from mimesim.train.coach import NOTE_WORDS, rule_note
+from mimesim.train.rows import TrainRow
+from mimesim.train.sft import Progress, SftConfig, run_sft
 from mimesim.users.scripted.compact import CompactUser, phrase_bank
 
 _GRAMMAR = "act order to size zip policy . , ? not an action ask for a thing or on the"
@@ -46,6 +50,73 @@ class DemoConfig:
         ("realistic", 0.2),
     )
     noted: float = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmConfig:
+    """One warm start of the embedded policy.
+
+    Attributes:
+        out: folder; the checkpoint is `out/policy`.
+        steps, batch: updates and rows of each.
+        lr: of embeddings and norms (AdamW). muon_lr: of the matrices.
+    """
+
+    out: Path = Path("out/warm-start")
+    seed: int = 0
+    demos: DemoConfig = DemoConfig()
+    shape: TinyConfig = TinyConfig()
+    steps: int = 800
+    batch: int = 64
+    lr: float = 3e-3
+    muon_lr: float = 5e-3
+    save_every: int = 200
+    threads: int = 1
+
+
+def warm_start(
+    config: WarmConfig, *, on_progress: Callable[[Progress], None] | None = None
+) -> dict[str, Any]:
+    """Train the policy on demonstrations, or go on where an interrupted run stopped.
+
+    Returns:
+        JSON values: checkpoint, steps, tokens, learnt_tokens, parameters, losses.
+    """
+    seed = derive(config.seed, "warm-start")
+    tokenizer = build_tokenizer(vocabulary())
+    demos = demonstration_rows(tokenizer, config.demos, seed)
+    rows = [TrainRow(f"demo-{i}", row.input_ids, row.labels) for i, row in enumerate(demos)]
+    outcome = run_sft(
+        build_model(tokenizer, seed, config.shape),
+        tokenizer,
+        rows,
+        SftConfig(
+            out=config.out,
+            lr=config.lr,
+            muon_lr=config.muon_lr,
+            steps=config.steps,
+            batch_size=config.batch,
+            schedule="cosine",
+            warmup_steps=max(1, config.steps // 20),
+            weight_decay=0.01,
+            betas=(0.9, 0.98),
+            seed=seed,
+            threads=config.threads,
+            save_every=config.save_every,
+            log_every=20,
+        ),
+        on_progress=on_progress,
+    )
+    outcome.model.save_pretrained(config.out / "policy")
+    tokenizer.save_pretrained(config.out / "policy")
+    return {
+        "checkpoint": str(config.out / "policy"),
+        "steps": outcome.steps,
+        "tokens": outcome.tokens,
+        "learnt_tokens": outcome.learnt_tokens,
+        "parameters": sum(p.numel() for p in outcome.model.parameters()),
+        "losses": [[event.step, event.loss] for event in outcome.history],
+    }
 
 
 def vocabulary() -> list[str]:

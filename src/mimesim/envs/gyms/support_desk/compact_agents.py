@@ -165,7 +165,7 @@ class DemonstratorAgent:
     at a time: enough to learn the task from, with everything left for RL to improve.
     """
 
-    guess, stale, cave, grant, single, redundant = 0.35, 0.5, 0.4, 0.15, 0.7, 0.1
+    guess, stale, cave, grant, single, redundant = 0.35, 0.5, 0.4, 0.05, 0.7, 0.1
 
     def __init__(self, task: Task, seed: int) -> None:
         self._rng = generator(seed, "demonstrator")

@@ -1,0 +1,112 @@
+"""A whole matrix from a configuration: named arms, named users, one gym."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mimesim.bench.agents import Cell, Matrix, MatrixConfig, difference, run_cell
+from mimesim.envs.agents.load import make_agent
+from mimesim.errors import ConfigError
+from mimesim.results import Difference, MatrixRow, RunRecord
+
+USERS = tuple(f"scripted:heldout-{n}" for n in range(1, 8))
+"""The evaluation users of the compact desk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationConfig:
+    """What `mimesim eval agents` runs.
+
+    Attributes:
+        arms: label -> door name of an agent.
+        users: door names; averages are over all of them.
+        baseline: arm that the others are compared with; "" = the first.
+        out: folder of episodes and record; a second run goes on there.
+        agent_options: settings given to every agent, e.g. {temperature = 0.0}.
+    """
+
+    arms: Mapping[str, str] = field(default_factory=dict)
+    users: tuple[str, ...] = USERS
+    baseline: str = ""
+    matrix: MatrixConfig = MatrixConfig()
+    out: Path = Path("out/eval")
+    agent_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a matrix without rows.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        if not self.arms:
+            raise ConfigError(
+                "'arms' is empty",
+                expected="at least one label = agent",
+                mend="e.g. --arm mine=policy:out/agent/policy",
+            )
+        if not self.users:
+            raise ConfigError("'users' is empty", expected="at least one user")
+        if self.baseline and self.baseline not in self.arms:
+            raise ConfigError(
+                f"'baseline' {self.baseline!r} is no arm", expected=f"one of {sorted(self.arms)}"
+            )
+
+
+def evaluate(
+    config: EvaluationConfig, on_cell: Callable[[str, int, int], None] | None = None
+) -> RunRecord:
+    """Run (or go on with) the matrix and return its record.
+
+    Raises:
+        UsageError: an unknown agent or user, or a folder that belongs to another matrix.
+    """
+    cells: list[Cell] = []
+    total = len(config.arms) * len(config.users)
+    for arm, name in config.arms.items():
+        agent = make_agent(
+            name,
+            action_format=config.matrix.action_format,
+            options=dict(config.agent_options) or None,
+        )
+        for user in config.users:
+            if on_cell is not None:
+                on_cell(f"{arm} under {user}", len(cells), total)
+            folder = config.out / "cells" / f"{_slug(arm)}-{_slug(user)}"
+            cells.append(run_cell(arm, config.matrix.seed, user, agent, config.matrix, folder))
+    matrix = Matrix(tuple(cells), config.matrix.gym, config.matrix.profile)
+    record = _record(config, matrix)
+    record.write(config.out / "record.json")
+    return record
+
+
+def _record(config: EvaluationConfig, matrix: Matrix) -> RunRecord:
+    averages = matrix.averages(config.users, "all users (mean)")
+    baseline = config.baseline or next(iter(config.arms))
+    differences = tuple(
+        difference(matrix, arm, baseline, config.users, headline=True)
+        for arm in config.arms
+        if arm != baseline
+    )
+    return RunRecord(
+        title="Agents under users",
+        verdict=_verdict(averages, differences),
+        kind="eval",
+        rows=tuple(matrix.rows(config.users)),
+        averages=tuple(averages),
+        differences=differences,
+        seeds={"evaluation": (config.matrix.seed,)},
+    )
+
+
+def _verdict(averages: list[MatrixRow], differences: tuple[Difference, ...]) -> str:
+    resolved = [d for d in differences if d.value.resolved]
+    if differences:
+        return f"{len(resolved)} of {len(differences)} differences exclude 0."
+    return f"One arm, {averages[0].n} counted episodes."
+
+
+def _slug(text: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in text).strip("-")

@@ -1,0 +1,109 @@
+"""`mimesim eval agents`: the matrix of arms and users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mimesim.cli.output import emit_json, note, say, stdout, table
+from mimesim.errors import UsageError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Evaluate agents.")
+
+
+@app.callback()
+def group() -> None:
+    """Evaluate agents."""
+
+
+@app.command("agents")
+def agents(
+    recipe: Annotated[
+        list[Path] | None, typer.Option("--recipe", help="Recipe file (TOML); later ones win.")
+    ] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option("--arm", help="label=agent, e.g. mine=policy:out/a/policy.")
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        typer.Option("--user", help="Evaluation user [default: the 7 held-out ones]."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value, e.g. --set matrix.tasks=100.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of tasks and users.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the matrix.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on the last line.")
+    ] = False,
+) -> None:
+    """Run arms against users on the same tasks; success, reward, paired differences, intervals."""
+    from mimesim import config as configs
+    from mimesim.bench.evaluate import EvaluationConfig, evaluate
+
+    overrides = list(settings or [])
+    if arm:
+        pairs = (f"{_quoted(label)} = {_quoted(name)}" for label, name in map(_pair, arm))
+        overrides.append(f"arms={{ {', '.join(pairs)} }}")
+    overrides += [f"users=[{', '.join(map(_quoted, user))}]"] if user else []
+    overrides += [f"matrix.seed={seed}"] if seed is not None else []
+    overrides += [f"out={_quoted(str(out.resolve()))}"] if out is not None else []
+    config = configs.load(EvaluationConfig, recipe or [], overrides=overrides)
+
+    def tell(text: str, done: int, total: int) -> None:
+        if not quiet:
+            note(f"{done + 1}/{total} {text}")
+
+    record = evaluate(config, tell)
+    _show(record, config, json=json)
+
+
+def _show(record: Any, config: Any, *, json: bool) -> None:
+    rows = [
+        (r.arm, r.user, _percent(r.success), _number(r.reward), r.n, f"{100 * r.invalid_rate:.1f} %")
+        for r in (*record.rows, *record.averages)
+    ]
+    columns = ("arm", "user", "success", "reward", "n", "not counted")
+    title = f"95 % intervals over tasks; judge: rule; seed {config.matrix.seed}"
+    stdout(json=json).print(table(title, columns, rows))
+    for d in record.differences:
+        say(f"{d.arm} - {d.baseline}: {_percent(d.value)}", json=json)
+    say(f"record -> {config.out / 'record.json'}", json=json)
+    if json:
+        emit_json(
+            {
+                "rows": [r.brief() for r in record.rows],
+                "averages": [r.brief() for r in record.averages],
+                "differences": [
+                    {"arm": d.arm, "baseline": d.baseline, **d.value.brief()}
+                    for d in record.differences
+                ],
+                "out": str(config.out),
+            }
+        )
+
+
+def _percent(value: Any) -> str:
+    if value.value is None:
+        return "unknown"
+    return f"{100 * value.value:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _number(value: Any) -> str:
+    return "unknown" if value.value is None else f"{value.value:.3f}"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    label, sign, name = text.partition("=")
+    if not sign or not label or not name:
+        raise UsageError(
+            f"--arm {text!r} is not label=agent", expected="e.g. mine=policy:out/agent/policy"
+        )
+    return label, name
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
