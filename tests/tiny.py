@@ -74,6 +74,19 @@ def model(seed: int = 0, *, context: int = 2048) -> Qwen3ForCausalLM:
         return Qwen3ForCausalLM(config).eval()
 
 
+def talker(seed: int = 0, *, context: int = 4096, lean: float = 0.7) -> Qwen3ForCausalLM:
+    """Return a random model that ends its replies by itself after a few tokens.
+
+    One dimension of the residual stream is made constant, and the end token leans on it.
+    """
+    made = model(seed, context=context)
+    with torch.no_grad():
+        weight = made.get_input_embeddings().weight
+        weight[:, 0] = 0.5
+        weight[tokenizer().eos_token_id, 0] += lean
+    return made
+
+
 def save(folder: Path, seed: int = 0, *, context: int = 2048) -> Path:
     """Write model and tokenizer to `folder` and return it."""
     model(seed, context=context).save_pretrained(folder)

@@ -56,9 +56,7 @@ class UsageError(MimesimError):
         return (_rebuild, (type(self), self.what, self.where, self.expected, self.mend))
 
 
-def _rebuild(
-    kind: type[UsageError], what: str, where: str, expected: str, mend: str
-) -> UsageError:
+def _rebuild(kind: type[UsageError], what: str, where: str, expected: str, mend: str) -> UsageError:
     return kind(what, where=where, expected=expected, mend=mend)
 
 

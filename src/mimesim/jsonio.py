@@ -1,6 +1,6 @@
 """JSON on disk: the only reader and writer of JSON and JSON Lines files.
 
-Lines are separated by "\\n" only, so U+2028, U+2029 and U+0085 inside text are harmless; they and
+Lines are separated by the line feed only, so U+2028, U+2029 and U+0085 inside text are harmless; they and
 lone surrogates are written as escapes. Numbers are finite or null. Appends are one write and a
 flush; whole files are replaced atomically.
 """
@@ -111,8 +111,8 @@ def write_text(path: Path | str, text: str) -> None:
             os.fsync(stream.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes 0600; keep the user's own default
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~umask)  # mkstemp makes 0600; keep the user's own default
+        Path(temporary).replace(path)
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)

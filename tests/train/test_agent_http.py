@@ -27,7 +27,7 @@ from tests.support.stub_server import Fault, StubRequest, StubServer
 from tests.support.trainers import Setting, train
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-QUICK = {"backoff_s": 0.01, "backoff_max_s": 0.02, "budget_s": 2.0}
+QUICK = {"backoff_s": 0.01, "backoff_max_s": 0.02, "budget_s": 0.3}
 ROWS = [{"task_index": index} for index in (0, 0, 1, 1)]
 WORDS = ("it came too late", "the small one", "why do you ask", "i paid for it", "so what now")
 
@@ -44,7 +44,9 @@ def customer(request: StubRequest) -> str:
 
 
 def coach(request: StubRequest) -> str:
-    return f"<think>QCX reasoning</think>NCX ask what is in the way of this person ({request.number})."
+    return (
+        f"<think>QCX reasoning</think>NCX ask what is in the way of this person ({request.number})."
+    )
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Stage:
     collector: GymCollector
 
     def collect(self, batch: int = 0) -> list[Sample]:
-        return self.collector.collect(ROWS, tiny.model(), batch)
+        return self.collector.collect(ROWS, tiny.talker(), batch)
 
 
 Open = Callable[..., Stage]
@@ -64,7 +66,8 @@ Open = Callable[..., Stage]
 
 @pytest.fixture
 def stage() -> Iterator[Open]:
-    opened: list[StubServer] = []
+    servers: list[StubServer] = []
+    collectors: list[GymCollector] = []
 
     def open_stage(
         profile: str = "full",
@@ -75,7 +78,7 @@ def stage() -> Iterator[Open]:
     ) -> Stage:
         people, coaches = StubServer(user), StubServer(teacher)
         for server in (people, coaches):
-            opened.append(server.__enter__())
+            servers.append(server.__enter__())
         options = {"thinking": True, "model_options": QUICK}
         users = make_user(f"roleplay:openai:stub@{people.url}", options=options)
         model = make_chat_model(f"openai:stub@{coaches.url}", options=QUICK)
@@ -91,10 +94,13 @@ def stage() -> Iterator[Open]:
             ModelCoach(model, config),
             NoteConfig(),
         )
+        collectors.append(collector)
         return Stage(people, coaches, collector)
 
     yield open_stage
-    for server in opened:
+    for collector in collectors:
+        collector.close()
+    for server in servers:
         server.__exit__(None, None, None)
 
 
@@ -117,7 +123,9 @@ def test_nothing_private_is_fed_to_the_policy(stage: Open, profile: str) -> None
     heard = 0
     for sample in samples:
         text = fed(sample)
-        assert not [mark for mark in ("ZQX", "QCX", "NCX", "think", "must not know") if mark in text]
+        assert not [
+            mark for mark in ("ZQX", "QCX", "NCX", "think", "must not know") if mark in text
+        ]
         heard += sum(words in text for words in WORDS)
     assert heard > 4, "the customers' public words do arrive"
 
@@ -154,7 +162,7 @@ def test_two_generation_batches_through_the_real_trainer(stage: Open, tmp_path: 
     run = train(
         tmp_path,
         opened.collector,
-        Setting(CsdConfig(0.1), make=lambda: (tiny.model(), tiny.tokenizer())),
+        Setting(CsdConfig(0.1), make=lambda: (tiny.talker(), tiny.tokenizer())),
         max_steps=2,
         per_device_train_batch_size=4,
         num_generations=2,
@@ -203,7 +211,7 @@ def test_a_failing_user_is_no_zero_in_the_trainer(stage: Open, tmp_path: Path) -
     run = train(
         tmp_path,
         opened.collector,
-        Setting(CsdConfig(0.1), make=lambda: (tiny.model(), tiny.tokenizer())),
+        Setting(CsdConfig(0.1), make=lambda: (tiny.talker(), tiny.tokenizer())),
         per_device_train_batch_size=4,
         num_generations=2,
     )
@@ -212,8 +220,11 @@ def test_a_failing_user_is_no_zero_in_the_trainer(stage: Open, tmp_path: Path) -
     assert step.loss == step.loss
     assert step.logps is not None
     assert step.logps.grad is not None
-    empty = [row for row, mask in enumerate(step.inputs["tool_mask"]) if not (
-        mask * step.inputs["completion_mask"][row]).any()]
+    empty = [
+        row
+        for row, mask in enumerate(step.inputs["tool_mask"])
+        if not (mask * step.inputs["completion_mask"][row]).any()
+    ]
     assert len(empty) == 2
     assert step.logps.grad[empty].eq(0).all()
     assert step.inputs["advantages"][empty].eq(0).all()

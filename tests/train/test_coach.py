@@ -197,6 +197,9 @@ class Says:
             raise self.answer
         return None if self.answer is None else CoachNote(self.answer, self.name)
 
+    async def aclose(self) -> None:
+        """Release nothing."""
+
 
 def noted(
     answer: str | Exception | None, *, leak_check: bool = True, **changed: Any

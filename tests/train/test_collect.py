@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -34,13 +34,24 @@ def tasks() -> list[Task]:
     return load_tasks("support-desk", profile="compact", split="train", seed=6, count=4)
 
 
+OPEN: list[GymCollector] = []
+
+
+@pytest.fixture(autouse=True)
+def close_collectors() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 def collector(
     user: UserSource | str = "scripted:realistic", *, coach: Any = None, seed: int = 1, **notes: Any
 ) -> GymCollector:
     people = make_user(user) if isinstance(user, str) else user
     world = World("support-desk", "compact", people)
     config = PolicyConfig(1.0, notes.pop("max_tokens", 8))
-    return GymCollector(world, tasks(), TOKENS, config, seed, coach, NoteConfig(**notes))
+    OPEN.append(GymCollector(world, tasks(), TOKENS, config, seed, coach, NoteConfig(**notes)))
+    return OPEN[-1]
 
 
 def collect(
@@ -62,6 +73,9 @@ class Spy:
         self.turns.append(turn)
         self.seeds.append(seed)
         return CoachNote(f"note lacks {'order ' * len(self.turns)}", self.name)
+
+    async def aclose(self) -> None:
+        """Release nothing."""
 
 
 # -- samples --------------------------------------------------------------------------------
@@ -300,6 +314,9 @@ class Failed:
         if self.calls % 2:
             raise InfraError("away")
         return CoachNote("note lacks zip", self.name)
+
+    async def aclose(self) -> None:
+        """Release nothing."""
 
 
 def test_a_failing_coach_costs_notes_and_nothing_else() -> None:

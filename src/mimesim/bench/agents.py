@@ -8,10 +8,10 @@ makes for one fixed agent. Episodes are stored once per cell and scored from the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mimesim import stats
 from mimesim.dialogue.episode import Episode
@@ -85,9 +85,11 @@ def run_cell(
     """Run (or resume) the episodes of one cell and score them.
 
     Args:
-        arm: label of the arm. seed: training seed of this checkpoint.
+        arm: label of the arm.
+        seed: training seed of this checkpoint.
         user: door name of the evaluation user.
         agent: the agent; the caller closes it.
+        config: tasks, seed and limits that all cells share.
         out: run folder of the cell; None keeps nothing on disk.
     """
     tasks = load_tasks(
@@ -129,9 +131,7 @@ def run_cell(
     return score_cell(arm, seed, user, agent.identity.name, summary.episodes)
 
 
-def score_cell(
-    arm: str, seed: int, user: str, agent: str, episodes: Sequence[Episode]
-) -> Cell:
+def score_cell(arm: str, seed: int, user: str, agent: str, episodes: Sequence[Episode]) -> Cell:
     """Score the episodes of one cell; failures are counted apart, never as 0."""
     counted = [e for e in episodes if e.outcome.status.counted]
     keys = [Key(user, e.task.id, e.trial) for e in counted]
@@ -225,12 +225,17 @@ def difference(
     Several seeds are averaged per pair first, so the interval is over tasks, for these
     checkpoints; `hierarchical` also resamples the seeds.
     """
-    a, b = _averaged(matrix, arm, users), _averaged(matrix, baseline, users)
-    clusters = {key: key.task for key in a}
-    interval = stats.paired_difference(a, b, clusters)
+    a = _averaged(matrix, arm, users)
+    b = _averaged(matrix, baseline, users)
+    interval = stats.paired_difference(_free(a), _free(b), {key: key.task for key in a})
     return Difference(
         arm, baseline, Estimate.of(interval), headline=headline, note="interval over tasks"
     )
+
+
+def _free(values: Mapping[Key, float]) -> dict[Hashable, float]:
+    """Return the values under keys of any kind, as `stats` takes them."""
+    return {key: value for key, value in values.items()}  # noqa: C416 - the key type widens
 
 
 def _averaged(matrix: Matrix, arm: str, users: Sequence[str]) -> dict[Key, float]:
@@ -264,8 +269,8 @@ def hierarchical(
     for pair in pairs:
         a = matrix.outcomes(arm, pair.arm_seed, users)
         b = matrix.outcomes(baseline, pair.baseline_seed, users)
-        clusters: dict[Any, Any] = {key: key.task for key in a}
-        runs.append(stats.PairedRun(pair.sft, pair.rl, dict(a), dict(b), clusters))
+        clusters: dict[Hashable, Hashable] = {key: key.task for key in a}
+        runs.append(stats.PairedRun(pair.sft, pair.rl, _free(a), _free(b), clusters))
     result = stats.hierarchical_paired(runs)
     per_seed = {
         f"SFT {s.outer}, RL {s.inner}": s.value for s in result.per_seed if s.value is not None

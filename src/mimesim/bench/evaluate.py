@@ -31,7 +31,7 @@ class EvaluationConfig:
     arms: Mapping[str, str] = field(default_factory=dict)
     users: tuple[str, ...] = USERS
     baseline: str = ""
-    matrix: MatrixConfig = MatrixConfig()
+    matrix: MatrixConfig = field(default_factory=MatrixConfig)
     out: Path = Path("out/eval")
     agent_options: Mapping[str, Any] = field(default_factory=dict)
 

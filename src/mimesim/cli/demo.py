@@ -25,9 +25,7 @@ def command(
     processes: Annotated[
         int, typer.Option("--processes", help="Stages side by side, one thread each.", min=1)
     ] = 2,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the stages and leave.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the stages and leave.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print results only.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on the last line.")
@@ -77,8 +75,10 @@ def _summary(record: Any, page: str, *, quiet: bool, json: bool) -> None:
     ]
     title = "success under 7 held-out users (95 % interval over tasks; judge: rule)"
     console.print(table(title, ("trained with", "success", "n", "not counted"), rows))
-    rows = [(d.arm, d.baseline, _points(d.value), "" if d.value.resolved else "not resolved")
-            for d in record.differences]
+    rows = [
+        (d.arm, d.baseline, _points(d.value), "" if d.value.resolved else "not resolved")
+        for d in record.differences
+    ]
     console.print(table("paired differences, points", ("arm", "minus", "difference", ""), rows))
     seeds = ", ".join(f"{stage} seeds {list(values)}" for stage, values in record.seeds.items())
     say(f"{record.verdict}\n{seeds}\nreport -> {page}", quiet=False, json=json)

@@ -63,7 +63,14 @@ def agents(
 
 def _show(record: Any, config: Any, *, json: bool) -> None:
     rows = [
-        (r.arm, r.user, _percent(r.success), _number(r.reward), r.n, f"{100 * r.invalid_rate:.1f} %")
+        (
+            r.arm,
+            r.user,
+            _percent(r.success),
+            _number(r.reward),
+            r.n,
+            f"{100 * r.invalid_rate:.1f} %",
+        )
         for r in (*record.rows, *record.averages)
     ]
     columns = ("arm", "user", "success", "reward", "n", "not counted")

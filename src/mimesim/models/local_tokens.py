@@ -90,7 +90,9 @@ class LocalTokenModel:
         self._open.add(id(row))
         return LocalTokenSession(self, row)
 
-    def wait(self, row: _Row, ids: Sequence[int], sampling: Sampling) -> asyncio.Future[Continuation]:
+    def wait(
+        self, row: _Row, ids: Sequence[int], sampling: Sampling
+    ) -> asyncio.Future[Continuation]:
         """Queue a row's next turn and sample when all open conversations wait."""
         if row.closed or row.future is not None:
             raise CallerError("a token session takes one turn at a time, until it is closed")
@@ -122,7 +124,8 @@ class LocalTokenModel:
         rows = [row for row in rows if not row.closed and self._fits(row)]
         for cohort in self._assemble(rows):
             try:
-                self._sample(cohort)
+                with torch.inference_mode():
+                    self._sample(cohort)
             except Exception as error:  # noqa: BLE001 - every waiting row must hear of it
                 for row in cohort.rows:
                     _settle(row, error=error)
@@ -149,7 +152,6 @@ class LocalTokenModel:
             self._cohorts.append(_Cohort(fresh, DynamicCache(), empty, lengths))
         return list(self._cohorts)
 
-    @torch.inference_mode()
     def _sample(self, cohort: _Cohort) -> None:
         """Feed the new text and sample one reply for every row of the cohort."""
         rows = cohort.rows

@@ -132,9 +132,7 @@ def right_kind(policy: Mapping[str, str], intent: str, values: Mapping[str, str]
     return "escalate" if int(values["days"]) > int(policy["missing"]) else "wait"
 
 
-def right_action(
-    policy: Mapping[str, str], intent: str, values: Mapping[str, str]
-) -> FinalAction:
+def right_action(policy: Mapping[str, str], intent: str, values: Mapping[str, str]) -> FinalAction:
     """Return the one right final action."""
     kind = right_kind(policy, intent, values)
     slot = values[SLOT[kind]] if kind in SLOT else None

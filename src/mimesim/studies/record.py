@@ -112,9 +112,7 @@ def _differences(config: StudyConfig, matrix: Matrix) -> tuple[Difference, ...]:
             continue
         if len(config.sft_seeds) * len(config.rl_seeds) > 1:
             pairs = _pairs(config, baseline)
-            found.append(
-                hierarchical(matrix, arm, baseline, pairs, HELD_OUT, headline=headline)
-            )
+            found.append(hierarchical(matrix, arm, baseline, pairs, HELD_OUT, headline=headline))
         else:
             found.append(difference(matrix, arm, baseline, HELD_OUT, headline=headline))
     return tuple(found)
@@ -167,7 +165,9 @@ def _tiles(
             value = averages[arm].success
             label = f"held-out success, {'warm start only' if arm == WARM else arm}"
             low, high = 100 * (value.low or 0), 100 * (value.high or 0)
-            tiles.append(Tile(label, f"{100 * (value.value or 0):.1f} %", f"[{low:.1f}, {high:.1f}]"))
+            tiles.append(
+                Tile(label, f"{100 * (value.value or 0):.1f} %", f"[{low:.1f}, {high:.1f}]")
+            )
     before, after = user["before"]["nll"], user["after"]["nll"]
     tiles.append(
         Tile(
@@ -216,9 +216,7 @@ def _conversations(stages: Sequence[StagePlan]) -> tuple[Conversation, ...]:
     return tuple(found)
 
 
-def _contrast(
-    by_arm: Mapping[str, StagePlan], user: str
-) -> list[tuple[str, Mapping[str, Any]]]:
+def _contrast(by_arm: Mapping[str, StagePlan], user: str) -> list[tuple[str, Mapping[str, Any]]]:
     """Return one task that the warm start fails and the realistic arm solves, else the first."""
     arms = [arm for arm in (WARM, REALISTIC) if arm in by_arm]
     episodes = {

@@ -164,9 +164,7 @@ class _Process:
         """Return what the stage last said."""
         try:
             said = jsonio.read_json(self._progress)
-            return Progress(
-                self.stage.name, "running", float(said["fraction"]), str(said["text"])
-            )
+            return Progress(self.stage.name, "running", float(said["fraction"]), str(said["text"]))
         except (UsageError, KeyError):
             return Progress(self.stage.name, "running", 0.0, "starting")
 

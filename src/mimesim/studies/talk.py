@@ -20,14 +20,14 @@ from mimesim.corpora.filters import problem
 from mimesim.corpora.load import open_corpus
 from mimesim.dialogue.episode import Episode
 from mimesim.dialogue.types import PublicMessage, Role
+from mimesim.envs.actions import get_format
 from mimesim.envs.agents.load import make_agent
 from mimesim.envs.base import GymEnv, Task
 from mimesim.envs.load import load_tasks, make_gym
 from mimesim.errors import CallerError, EpisodeError
+from mimesim.results import Estimate, MetricRow, SampleReply, UserSample
 from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes
 from mimesim.rollout.limits import Limits
-from mimesim.envs.actions import get_format
-from mimesim.results import Estimate, MetricRow, SampleReply, UserSample
 from mimesim.seeds import derive
 from mimesim.users.base import UserRequest, UserSource
 from mimesim.users.load import make_user
@@ -143,9 +143,7 @@ def _spoken(episodes: Sequence[Episode]) -> list[Spoken]:
             fired.setdefault(int(guard["turn"]), []).append(str(guard["guard"]))
         said = [turn for turn in episode.turns if turn.role is Role.USER]
         for place, turn in enumerate(said):
-            found.append(
-                Spoken(episode.task.id, place, turn.content, tuple(fired.get(turn.i, ())))
-            )
+            found.append(Spoken(episode.task.id, place, turn.content, tuple(fired.get(turn.i, ()))))
     return found
 
 
@@ -162,7 +160,7 @@ class _Cut:
 
 
 def _people(count: int) -> list[_Cut]:
-    cuts = []
+    cuts: list[_Cut] = []
     for dialogue in open_corpus("chitchat", limit=700).dialogues:
         if len(cuts) == count:
             break

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,8 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         )
         trainer.remove_callback(PrinterCallback)
         checkpoint = keeper.last_checkpoint()
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        with closing(collector):
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     model.eval()
     model.save_pretrained(config.out / "policy")
     tokenizer.save_pretrained(config.out / "policy")
@@ -212,7 +214,7 @@ def _arguments(config: AgentConfig) -> GRPOConfig:
     )
 
 
-class _Keeper(TrainerCallback):  # type: ignore[misc]
+class _Keeper(TrainerCallback):
     """Keeps the curve and the placebo ring, in memory and beside the checkpoints."""
 
     def __init__(
@@ -244,7 +246,8 @@ class _Keeper(TrainerCallback):  # type: ignore[misc]
         values = {
             key: float(value)
             for key, value in logs.items()
-            if value is not None and (key in kept or key.startswith(("episode/", "credit/", "csd/")))
+            if value is not None
+            and (key in kept or key.startswith(("episode/", "credit/", "csd/")))
         }
         batch = state.global_step // self._config.minibatches
         counts = self._collector.counts

@@ -62,6 +62,10 @@ class Coach(Protocol):
         """
         ...
 
+    async def aclose(self) -> None:
+        """Release what the coach holds."""
+        ...
+
 
 class RuleCoach:
     """Names what the customer has not said yet, and the request once it was uttered.
@@ -76,6 +80,9 @@ class RuleCoach:
         if not turn.wish_before:
             return None
         return CoachNote(rule_note(turn.wish_before), "rule")
+
+    async def aclose(self) -> None:
+        """Release nothing."""
 
 
 def rule_note(wish: Mapping[str, Any]) -> str:
@@ -141,6 +148,10 @@ class ModelCoach:
         if not text or text.strip(" .").upper() == NONE:
             return None
         return CoachNote(_cut(text), self.name)
+
+    async def aclose(self) -> None:
+        """Release the model."""
+        await self._model.aclose()
 
 
 def _shown_thought(turn: CoachTurn, config: CoachConfig) -> str:

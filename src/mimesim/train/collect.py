@@ -108,7 +108,9 @@ class Listener:
 
 @dataclass(slots=True)
 class GymCollector:
-    """Runs generation batches in a world (see `train.grpo.Collector`).
+    """Runs generation batches in a world (see `train.grpo.Collector`); `close` it afterwards.
+
+    All batches share one event loop, to which the connections of user and coach belong.
 
     Attributes:
         tasks: training tasks; a row names one by its index.
@@ -127,6 +129,7 @@ class GymCollector:
     notes: NoteConfig = field(default_factory=NoteConfig)
     counts: NoteCounts = field(default_factory=NoteCounts)
     ring: PlaceboRing = field(init=False)
+    _loop: asyncio.Runner = field(init=False, repr=False, default_factory=asyncio.Runner)
 
     def __post_init__(self) -> None:
         """Make the ring of placebo notes."""
@@ -138,9 +141,19 @@ class GymCollector:
         was_training = model.training
         model.eval()
         try:
-            return asyncio.run(self._collect(rows, model, batch))
+            return self._loop.run(self._collect(rows, model, batch))
         finally:
             model.train(was_training)
+
+    def close(self) -> None:
+        """Release user and coach."""
+        with self._loop:
+            self._loop.run(self._release())
+
+    async def _release(self) -> None:
+        await self.world.user.aclose()
+        if self.coach is not None:
+            await self.coach.aclose()
 
     async def _collect(
         self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int

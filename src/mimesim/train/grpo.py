@@ -82,7 +82,7 @@ def recorded_reward(prompts: list[Any], *, episode_reward: list[Any], **_: Any) 
     return list(episode_reward)
 
 
-class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
+class CreditTrainer(GRPOTrainer):
     """GRPO with recorded rollouts and token-level advantages of `train.credit`.
 
     Args:
@@ -101,9 +101,7 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rows: list[dict[str, Any]] = []
         self._samples: list[Sample] = []
         self._sampled: Tensor | None = None
-        super().__init__(
-            *args, reward_funcs=recorded_reward, rollout_func=self._collect, **kwargs
-        )
+        super().__init__(*args, reward_funcs=recorded_reward, rollout_func=self._collect, **kwargs)
 
     # H1: roll-outs, token in and token out
     def _collect(self, prompts: list[Any], trainer: GRPOTrainer) -> dict[str, list[Any]]:
@@ -132,7 +130,7 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _generation_batch(self) -> int:
         updates = self.args.steps_per_generation // self.args.gradient_accumulation_steps
-        return int(self.state.global_step) // max(1, updates)
+        return int(self.state.global_step // max(1, updates))
 
     def _record(self, sample: Sample) -> TokenRollout:
         """Return the record, or one token in its place for an episode that failed."""
@@ -188,7 +186,7 @@ class CreditTrainer(GRPOTrainer):  # type: ignore[misc]
         attention_mask: Tensor,
         logits_to_keep: int,
         batch_size: int | None = None,
-        compute_entropy: bool = False,  # noqa: FBT001, FBT002 - the hook's own signature
+        compute_entropy: bool = False,  # noqa: FBT001 - the hook's own signature
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         if self._sampled is not None and not torch.is_grad_enabled():
@@ -254,7 +252,7 @@ class CsdTrainer(CreditTrainer):
         return out
 
     # H3: keep the student's own forward
-    def _get_per_token_logps_and_entropies(  # type: ignore[override]
+    def _get_per_token_logps_and_entropies(
         self, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         logps, entropies, aux = super()._get_per_token_logps_and_entropies(*args, **kwargs)
@@ -329,9 +327,11 @@ def teacher_scores(
     """Score the noted turns of one micro-batch with the current weights.
 
     Args:
+        model: the current weights, wrapped as the trainer has it.
         inputs: the trainer's micro-batch (`prompt_ids`, `prompt_mask`, ...).
         turns: noted turns per row.
         form: `packed` or `rows`.
+        trainer: whose forward, temperature and batch size are used.
     """
     shape, device = inputs["completion_ids"].shape, inputs["completion_ids"].device
     found = branches(
@@ -339,8 +339,8 @@ def teacher_scores(
         _unpadded(inputs["completion_ids"], inputs["completion_mask"]),
         turns,
     )
-    pad_id = trainer._tokenizer.pad_token_id  # noqa: SLF001 - TRL keeps it there
-    batch = trainer._micro_rows  # noqa: SLF001
+    pad_id = trainer._tokenizer.pad_token_id
+    batch = trainer._micro_rows
     if form == "packed":
         plain = trainer.accelerator.unwrap_model(model)
         heat = trainer.temperature

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
@@ -24,10 +23,17 @@ class MuonAdamW(Optimizer):
     """
 
     def __init__(
-        self, model: nn.Module, *, lr: float, muon_lr: float, betas: tuple[float, float], decay: float
+        self,
+        model: nn.Module,
+        *,
+        lr: float,
+        muon_lr: float,
+        betas: tuple[float, float],
+        decay: float,
     ) -> None:
         # No call of the base constructor: it would build groups and state of its own.
-        matrices, others = [], []
+        matrices: list[nn.Parameter] = []
+        others: list[nn.Parameter] = []
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 plain = parameter.ndim == 2 and "embed" not in name and "lm_head" not in name
@@ -36,24 +42,24 @@ class MuonAdamW(Optimizer):
             matrices, lr=muon_lr, momentum=0.95, weight_decay=decay, adjust_lr_fn="match_rms_adamw"
         )
         self._adamw = AdamW(others, lr=lr, betas=betas, weight_decay=decay)
-        self.defaults = {}
+        self.defaults: dict[str, Any] = {}
 
     @property
-    def param_groups(self) -> list[dict[str, Any]]:  # type: ignore[override]
+    def param_groups(self) -> list[dict[str, Any]]:
         """The groups of both halves, live: a scheduler writes its rates into them."""
         return [*self._muon.param_groups, *self._adamw.param_groups]
 
     @property
-    def state(self) -> dict[Any, Any]:  # type: ignore[override]
+    def state(self) -> dict[Any, Any]:
         """The state of both halves."""
         return {**self._muon.state, **self._adamw.state}
 
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> None:
         """Make one update of both halves; a closure is not supported."""
         self._muon.step()
         self._adamw.step()
 
-    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - torch's own
+    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001 - torch's own
         """Forget the gradients."""
         self._muon.zero_grad(set_to_none)
         self._adamw.zero_grad(set_to_none)
@@ -62,7 +68,6 @@ class MuonAdamW(Optimizer):
         """Return the state of both halves for a checkpoint."""
         return {"muon": self._muon.state_dict(), "adamw": self._adamw.state_dict()}
 
-    @torch.no_grad()
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state from `state_dict`."""
         self._muon.load_state_dict(state_dict["muon"])

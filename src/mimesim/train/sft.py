@@ -286,9 +286,7 @@ def _muon(model: Any, cfg: SftConfig) -> MuonAdamW | None:
     """Return the optimizer of the run, None = the trainer's own AdamW."""
     if not cfg.muon_lr:
         return None
-    return MuonAdamW(
-        model, lr=cfg.lr, muon_lr=cfg.muon_lr, betas=cfg.betas, decay=cfg.weight_decay
-    )
+    return MuonAdamW(model, lr=cfg.lr, muon_lr=cfg.muon_lr, betas=cfg.betas, decay=cfg.weight_decay)
 
 
 def _with_lora(model: Any, cfg: SftConfig) -> Any:

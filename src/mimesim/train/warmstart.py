@@ -11,7 +11,7 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ class WarmConfig:
 
     out: Path = Path("out/warm-start")
     seed: int = 0
-    demos: DemoConfig = DemoConfig()
-    shape: TinyConfig = TinyConfig()
+    demos: DemoConfig = field(default_factory=DemoConfig)
+    shape: TinyConfig = field(default_factory=TinyConfig)
     steps: int = 800
     batch: int = 64
     lr: float = 3e-3
@@ -131,7 +131,9 @@ def vocabulary() -> list[str]:
             words.update(value.split())
     for line in (*compact.ASKS, *compact.FIELD_NAMES.values()):
         words.update(line.replace("{fields}", " ").split())
-    words.update(compact.policy_line(dict.fromkeys(("refund", "gold", "exchange", "missing"), "30")).split())
+    words.update(
+        compact.policy_line(dict.fromkeys(("refund", "gold", "exchange", "missing"), "30")).split()
+    )
     return sorted(words)
 
 

@@ -205,7 +205,9 @@ class CompactUser:
 
     def _thought(self) -> Thought:
         missing = [FIELD_NAMES[f] for f in self._missing()]
-        told = "they know all" if not missing else "i have not told the " + " and the ".join(missing)
+        told = (
+            "they know all" if not missing else "i have not told the " + " and the ".join(missing)
+        )
         push = " . i push them" if self._behaviors & {"B4", "B8", "B9", "B13"} else ""
         return Thought(f"i want {self._intent} . {told}{push}")
 
@@ -256,7 +258,12 @@ class CompactUser:
 
     def _pressure(self, share: float) -> list[str]:
         parts: list[str] = []
-        for behavior, key in (("B8", "claim"), ("B4", "persist"), ("B13", "insult"), ("B9", "terse")):
+        for behavior, key in (
+            ("B8", "claim"),
+            ("B4", "persist"),
+            ("B13", "insult"),
+            ("B9", "terse"),
+        ):
             if behavior in self._behaviors and self._rng.random() < share:
                 parts.append(self._phrase(key, w=self._rng.choice(("60", "90"))))
                 self._pressed = self._pressed or behavior in ("B4", "B8")
