@@ -33,7 +33,8 @@ from mimesim.train.coach import (
 )
 from mimesim.train.warmstart import vocabulary
 from mimesim.users.base import UserRequest
-from mimesim.users.scripted.compact import KINDS, CompactUser
+from mimesim.users.scripted.compact import CompactUser
+from mimesim.users.scripted.kinds import KINDS
 from tests.support.stub_server import Fault, StubServer
 from tests.support.stub_server import Reply as StubReply
 

@@ -26,7 +26,8 @@ from mimesim.seeds import generator
 from mimesim.train.coach import NOTE_WORDS
 from mimesim.train.warmstart import vocabulary
 from mimesim.users.base import UserRequest
-from mimesim.users.scripted.compact import BEHAVIORS, KINDS, CompactUser, character, phrase_bank
+from mimesim.users.scripted.compact import CompactUser, phrase_bank
+from mimesim.users.scripted.kinds import BEHAVIORS, KINDS, Authored, character
 
 TURNS = 8
 PUBLIC = Observation(
@@ -95,10 +96,10 @@ def talks(kind: str, count: int = 120, **how: Any) -> list[Talk]:
 
 
 def bank_of(kind: str) -> str:
-    return "heldout" if kind.startswith("heldout") else "train"
+    return "heldout" if kind.startswith("heldout") else "main"
 
 
-def says(text: str, key: str, bank: str = "train") -> list[re.Match[str]]:
+def says(text: str, key: str, bank: str = "main") -> list[re.Match[str]]:
     """Find the phrases of `key` that stand as clauses of their own in `text`."""
     found = []
     for phrase in phrase_bank(bank)[key]:
@@ -236,9 +237,9 @@ def test_the_agents_and_the_coachs_words_are_known_too() -> None:
     assert [w for line in lines for w in line.split() if w not in known] == []
 
 
-@pytest.mark.parametrize("bank", ["train", "heldout"])
+@pytest.mark.parametrize("bank", ["main", "heldout"])
 def test_banks_hold_every_phrase_and_share_none(bank: str) -> None:
-    ours, other = phrase_bank(bank), phrase_bank("train" if bank == "heldout" else "heldout")
+    ours, other = phrase_bank(bank), phrase_bank("main" if bank == "heldout" else "heldout")
     assert set(ours) == set(other)
     for key, lines in ours.items():
         assert len(lines) == len(set(lines)) >= 2, key
@@ -248,8 +249,8 @@ def test_banks_hold_every_phrase_and_share_none(bank: str) -> None:
 def test_kinds_use_the_bank_they_were_given() -> None:
     for kind in KINDS:
         wanted = bank_of(kind)
-        other = "train" if wanted == "heldout" else "heldout"
-        found = {"train": 0, "heldout": 0}
+        other = "main" if wanted == "heldout" else "heldout"
+        found = {"main": 0, "heldout": 0}
         for played in talks(kind, 30):
             for reply in played.replies:
                 for intent in REQUIRED:
@@ -266,7 +267,7 @@ def test_an_unknown_kind_is_named() -> None:
 
 def test_realistic_is_one_third_neutral_and_else_any_of_the_thirteen() -> None:
     rng = generator(0, "realistic")
-    drawn = [character("realistic", rng).behaviors for _ in range(3000)]
+    drawn = [character("realistic", Authored(False, ()), rng).behaviors for _ in range(3000)]
     neutral = sum(not b for b in drawn) / len(drawn)
     assert neutral == pytest.approx(1 / 3, abs=0.03)
     for behavior in BEHAVIORS:

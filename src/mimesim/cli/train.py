@@ -14,104 +14,75 @@ from mimesim.cli.output import emit_json, say, stdout
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Train a user or an agent.")
 
-Recipe = Annotated[
-    list[Path] | None,
-    typer.Option("--recipe", help="Recipe file (TOML); later ones win.", show_default=False),
-]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", help="key=value, e.g. --set csd.alpha=0.01.")
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every stream.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and leave.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on the last line.")]
+Run = Callable[[Any, "_Bar"], tuple[str, dict[str, Any]]]
+"""Trains what a config says; returns what to tell people, and the JSON result."""
 
 
-@app.command("user")
-def user(
-    recipe: Recipe = None,
-    settings: Set = None,
-    seed: Seed = None,
-    out: Out = None,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Train a user on human chats; prints held-out NLL of human turns before and after."""
-    config = _resolved("mimesim.train.midtrain:UserConfig", recipe, settings, seed, out)
-    if _shown(config, dry_run=dry_run, json=json):
-        return
+def _verb(name: str, target: str, run: Run, about: str) -> None:
+    """Mount one kind of training; all of them take the same options."""
+
+    def command(
+        recipe: Annotated[
+            list[Path] | None,
+            typer.Option("--recipe", help="Recipe file (TOML); later ones win."),
+        ] = None,
+        settings: Annotated[
+            list[str] | None, typer.Option("--set", help="key=value, e.g. --set lr=1e-4.")
+        ] = None,
+        seed: Annotated[int | None, typer.Option("--seed", help="Seed of every stream.")] = None,
+        out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.")] = None,
+        dry_run: Annotated[
+            bool, typer.Option("--dry-run", help="Print the resolved recipe and leave.")
+        ] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+        json: Annotated[
+            bool, typer.Option("--json", help="Print one JSON object on the last line.")
+        ] = False,
+    ) -> None:
+        config = _resolved(target, recipe, settings, seed, out)
+        if dry_run:
+            _show(config, json=json)
+            return
+        with _Bar(name, quiet=quiet) as bar:
+            text, result = run(config, bar)
+        say(f"{text}\ncheckpoint -> {result['checkpoint']}", json=json)
+        if json:
+            emit_json({k: v for k, v in result.items() if k not in ("losses", "curve")})
+
+    app.command(name, help=about)(command)
+
+
+def _user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     from mimesim.train.midtrain import train_user
 
-    with _Bar("training the user", quiet=quiet) as bar:
-        result = train_user(config, on_progress=bar.steps)
+    result = train_user(config, on_progress=bar.steps)
     before, after = result["before"], result["after"]
-    say(
+    text = (
         f"held-out human turns: {before['nll']:.3f} -> {after['nll']:.3f} nats per token "
         f"(n = {after['n_tokens']} tokens of {after['n_conversations']} conversations, seed "
-        f"{config.seed})\ncheckpoint -> {result['checkpoint']}",
-        json=json,
+        f"{config.seed})"
     )
-    _result(result, json=json)
+    return text, result
 
 
-@app.command("warm-start")
-def warm_start(
-    recipe: Recipe = None,
-    settings: Set = None,
-    seed: Seed = None,
-    out: Out = None,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Warm-start the embedded agent on imperfect demonstrations."""
-    config = _resolved("mimesim.train.warmstart:WarmConfig", recipe, settings, seed, out)
-    if _shown(config, dry_run=dry_run, json=json):
-        return
-    from mimesim.train.warmstart import warm_start as run
+def _warm_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
+    from mimesim.train.warmstart import warm_start
 
-    with _Bar("warm start", quiet=quiet) as bar:
-        result = run(config, on_progress=bar.steps)
-    say(f"{result['steps']} updates\ncheckpoint -> {result['checkpoint']}", json=json)
-    _result(result, json=json)
+    result = warm_start(config, on_progress=bar.steps)
+    return f"{result['steps']} updates on {result['tokens']} tokens", result
 
 
-@app.command("agent")
-def agent(
-    recipe: Recipe = None,
-    settings: Set = None,
-    seed: Seed = None,
-    out: Out = None,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Train an agent against a frozen user with GRPO, with CSD where csd.alpha is above 0."""
-    config = _resolved("mimesim.train.agent:AgentConfig", recipe, settings, seed, out)
-    if _shown(config, dry_run=dry_run, json=json):
-        return
+def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     from mimesim.train.agent import train_agent
 
-    with _Bar("training the agent", quiet=quiet) as bar:
-        result = train_agent(config, on_batch=bar.batches(config.batches))
-    curve = result["curve"]
-    first, last = _mean(curve[:10]), _mean(curve[-10:])
-    say(
+    result = train_agent(config, on_batch=bar.batches(config.batches))
+    first, last = _mean(result["curve"][:10]), _mean(result["curve"][-10:])
+    text = (
         f"training success {first:.1%} -> {last:.1%} (first and last 10 batches; user "
-        f"{result['user']}, judge rule, seed {result['seed']})\n"
-        f"checkpoint -> {result['checkpoint']}",
-        json=json,
+        f"{result['user']}, judge rule, seed {result['seed']})"
     )
-    _result(
-        {
-            **{k: v for k, v in result.items() if k != "curve"},
-            "before": {"training_success": first},
-            "after": {"training_success": last},
-        },
-        json=json,
-    )
+    measured = {"before": {"training_success": first}, "after": {"training_success": last}}
+    return text, {**result, **measured}
 
 
 def _resolved(
@@ -131,28 +102,20 @@ def _resolved(
     return configs.load(Registry("config", {}).load(target), recipe or [], overrides=overrides)
 
 
-def _shown(config: Any, *, dry_run: bool, json: bool) -> bool:
-    if not dry_run:
-        return False
+def _show(config: Any, *, json: bool) -> None:
     from mimesim import config as configs
 
     resolved = configs.dump(config)
     if json:
         emit_json(resolved)
-    else:
-        for key, value in configs.flatten(resolved):
-            stdout().print(f"{key} = {value!r}", markup=False)
-    return True
+        return
+    for key, value in configs.flatten(resolved):
+        stdout().print(f"{key} = {value!r}", markup=False)
 
 
 def _mean(rows: Sequence[dict[str, float]]) -> float:
     values = [row["episode/success"] for row in rows if "episode/success" in row]
     return sum(values) / len(values) if values else 0.0
-
-
-def _result(result: dict[str, Any], *, json: bool) -> None:
-    if json:
-        emit_json({k: v for k, v in result.items() if k != "losses"})
 
 
 class _Bar:
@@ -207,3 +170,23 @@ class _Bar:
     def __exit__(self, *exc: object) -> None:
         """Stop the bar."""
         self._progress.stop()
+
+
+_verb(
+    "user",
+    "mimesim.train.midtrain:UserConfig",
+    _user,
+    "Train a user on human chats; tells the held-out NLL of human turns before and after.",
+)
+_verb(
+    "warm-start",
+    "mimesim.train.warmstart:WarmConfig",
+    _warm_start,
+    "Warm-start the embedded agent on imperfect demonstrations.",
+)
+_verb(
+    "agent",
+    "mimesim.train.agent:AgentConfig",
+    _agent,
+    "Train an agent against a frozen user with GRPO, with CSD where csd.alpha is above 0.",
+)

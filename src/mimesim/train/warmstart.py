@@ -122,7 +122,7 @@ def warm_start(
 def vocabulary() -> list[str]:
     """Return every word of the compact desk: phrases, values, grammar, notes."""
     words = {*_GRAMMAR.split(), *NOTE_WORDS.split(), *compact.KINDS, *compact.REQUIRED}
-    for bank in ("train", "heldout"):
+    for bank in ("main", "heldout"):
         for lines in phrase_bank(bank).values():
             for line in lines:
                 words.update(re.sub(r"\{\w\}", " ", line).split())

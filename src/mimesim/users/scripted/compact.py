@@ -10,68 +10,27 @@ from __future__ import annotations
 import random
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from mimesim.dialogue.stop import UserAction
 from mimesim.dialogue.types import Reply, Thought
-from mimesim.registry import unknown_name
 from mimesim.scenarios.compact import FIELD_NAMES, ITEMS, ORDERS, REQUIRED, SLOT, VALUES
 from mimesim.seeds import generator
 from mimesim.users.base import UserRequest
+from mimesim.users.scripted.kinds import Authored, character
 
-BEHAVIORS = tuple(f"B{n}" for n in range(1, 14))
-
-
-@dataclass(frozen=True, slots=True)
-class Character:
-    """How a customer behaves: share of fields volunteered, behaviors, phrase bank."""
-
-    volunteers: float
-    behaviors: tuple[str, ...] = ()
-    bank: str = "train"
-
-
-CHARACTERS: dict[str, Character] = {
-    "cooperative": Character(1.0),
-    "easy": Character(0.8),
-    "neutral": Character(0.35),
-    "hostile": Character(0.15, ("B3", "B9", "B8", "B4", "B13")),
-    "heldout-1": Character(1.0, (), "heldout"),
-    "heldout-2": Character(0.15, (), "heldout"),
-    "heldout-3": Character(0.15, ("B3", "B9"), "heldout"),
-    "heldout-4": Character(0.3, ("B6", "B2"), "heldout"),
-    "heldout-5": Character(0.3, ("B8", "B4", "B13"), "heldout"),
-    "heldout-6": Character(0.2, ("B5", "B10"), "heldout"),
-    "heldout-7": Character(0.3, ("B12", "B7", "B1"), "heldout"),
-    **{b: Character(0.25, (b,)) for b in BEHAVIORS},
-}
-KINDS = (*CHARACTERS, "realistic")
+_UNDECIDED = Authored(decides=False, behaviors=())
+"""A compact scenario leaves the behavior to the kind."""
 
 
 @cache
 def phrase_bank(name: str) -> dict[str, tuple[str, ...]]:
-    """Return a bank of phrases, `train` or `heldout`."""
+    """Return a bank of phrases, `main` or `heldout`."""
     source = files("mimesim.users.scripted").joinpath("compact_phrases.toml")
     banks = tomllib.loads(source.read_text(encoding="utf-8"))
     return {key: tuple(lines) for key, lines in banks[name].items()}
-
-
-def character(kind: str, rng: random.Random) -> Character:
-    """Return the character of `kind`; `realistic` draws one: a third neutral, else one behavior.
-
-    Raises:
-        UnknownNameError: no such kind.
-    """
-    if kind == "realistic":
-        if rng.random() < 1 / 3:
-            return CHARACTERS["neutral"]
-        return CHARACTERS[rng.choice(BEHAVIORS)]
-    if kind not in CHARACTERS:
-        raise unknown_name("scripted user", kind, list(KINDS))
-    return CHARACTERS[kind]
 
 
 class CompactUser:
@@ -79,7 +38,7 @@ class CompactUser:
 
     Args:
         scenario: a compact scenario (`scenarios.compact.compose_scenario`).
-        kind: a name of `KINDS`.
+        kind: a name of `kinds.KINDS`.
         seed: randomness of everything after the opening.
     """
 
@@ -87,7 +46,7 @@ class CompactUser:
         meta = scenario["meta"]
         self._rng = generator(meta["opening_seed"], kind)
         self._later = seed
-        drawn = character(kind, self._rng)
+        drawn = character(kind, _UNDECIDED, self._rng)
         self._volunteers = drawn.volunteers
         self._behaviors = set(drawn.behaviors)
         self._bank = phrase_bank(drawn.bank)

@@ -1,6 +1,6 @@
 """Kinds of scripted customers: how much they volunteer, how they behave, which words they use.
 
-The table is design ruling 3; `realistic` is not a character but a draw among the others.
+Both profiles of the support desk share the table (design ruling 3, shares of `study.md` 1); `realistic` is not a character but a draw among the others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from mimesim.registry import unknown_name
 
 BEHAVIORS = tuple(f"B{n}" for n in range(1, 14))
 NEUTRAL_SHARE = 1 / 3
@@ -33,14 +35,14 @@ CHARACTERS: dict[str, Character] = {
     "cooperative": Character(1.0),
     "easy": Character(0.8),
     "neutral": Character(0.35),
-    "hostile": Character(0.1, ("B3", "B9", "B8", "B4", "B13")),
+    "hostile": Character(0.15, ("B3", "B9", "B8", "B4", "B13")),
     "heldout-1": Character(1.0, bank="heldout"),
     "heldout-2": Character(0.15, bank="heldout"),
-    "heldout-3": Character(0.25, ("B3", "B9"), "heldout"),
-    "heldout-4": Character(0.25, ("B6", "B2"), "heldout"),
-    "heldout-5": Character(0.25, ("B8", "B4", "B13"), "heldout"),
-    "heldout-6": Character(0.25, ("B5", "B10"), "heldout"),
-    "heldout-7": Character(0.25, ("B12", "B7", "B1"), "heldout"),
+    "heldout-3": Character(0.15, ("B3", "B9"), "heldout"),
+    "heldout-4": Character(0.3, ("B6", "B2"), "heldout"),
+    "heldout-5": Character(0.3, ("B8", "B4", "B13"), "heldout"),
+    "heldout-6": Character(0.2, ("B5", "B10"), "heldout"),
+    "heldout-7": Character(0.3, ("B12", "B7", "B1"), "heldout"),
     **{behavior: Character(0.25, (behavior,)) for behavior in BEHAVIORS},
 }
 KINDS = (*CHARACTERS, "realistic")
@@ -59,7 +61,12 @@ def character(kind: str, authored: Authored, rng: random.Random) -> Character:
     `realistic` plays what a composed or authored scenario says (a third of composed rows are
     neutral by construction); where the scenario leaves it open, it draws: a third neutral, else
     one of the 13.
+
+    Raises:
+        UnknownNameError: no such kind.
     """
+    if kind not in KINDS:
+        raise unknown_name("scripted user", kind, list(KINDS))
     if kind != "realistic":
         return CHARACTERS[kind]
     chosen = tuple(authored.behaviors)

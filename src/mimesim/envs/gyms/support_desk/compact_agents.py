@@ -43,7 +43,7 @@ def _patterns(bank: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _read_clause(clause: str) -> tuple[str, str] | None:
-    for bank in ("train", "heldout"):
+    for bank in ("main", "heldout"):
         for key, pattern in _patterns(bank):
             match = pattern.fullmatch(clause)
             if match is None:
@@ -89,7 +89,7 @@ class Reading:
 
     def _changed_slot(self, clause: str) -> tuple[str, str] | None:
         """Read a change of mind: its value tells which field it is about."""
-        for bank in ("train", "heldout"):
+        for bank in ("main", "heldout"):
             for line in phrase_bank(bank)["change"]:
                 pattern = re.escape(line).replace(r"\{v\}", "(.+)")
                 match = re.fullmatch(pattern, clause)
