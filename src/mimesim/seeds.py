@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from pathlib import Path
 
 _BITS = 63  # fits a signed 64-bit field of any API
 
@@ -29,3 +30,9 @@ def generator(root: int, *names: str | int) -> random.Random:
 def fingerprint(text: str, length: int = 16) -> str:
     """Return the first `length` hex digits of the SHA-256 of `text` (identity, not randomness)."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def file_fingerprint(path: Path, length: int = 16) -> str:
+    """Return the first `length` hex digits of the SHA-256 of a file, e.g. of frozen weights."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:length]

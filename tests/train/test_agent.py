@@ -93,9 +93,7 @@ def test_the_record_of_a_run(start: Path, trained: tuple[Path, dict[str, Any]]) 
     assert max(change for _, change in moved) > 1e-4
 
 
-def test_a_finished_run_is_not_run_again(
-    start: Path, trained: tuple[Path, dict[str, Any]]
-) -> None:
+def test_a_finished_run_is_not_run_again(start: Path, trained: tuple[Path, dict[str, Any]]) -> None:
     out, result = trained
     heard: list[BatchLog] = []
     assert train_agent(config(start, out), on_batch=heard.append) == result

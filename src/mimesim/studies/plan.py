@@ -15,8 +15,14 @@ from mimesim.studies.scheduler import StagePlan
 
 HELD_OUT = tuple(f"scripted:heldout-{n}" for n in range(1, 8))
 """The users that no agent practised with."""
-DISTORTION = ("scripted:cooperative", "scripted:realistic", "scripted:hostile")
-KNOWN = ("scripted:cooperative", "scripted:easy", "scripted:neutral", "scripted:realistic")
+DISTORTION = (
+    "scripted:cooperative",
+    "scripted:easy",
+    "scripted:neutral",
+    "scripted:realistic",
+    "scripted:hostile",
+)
+"""Users of growing difficulty, met by the same fixed agents."""
 WARM = "warm start"
 
 
@@ -173,7 +179,7 @@ def _evaluation(config: StudyConfig, out: Path, stage: StagePlan, arm: str) -> S
             "sft": sft,
             "rl": rl,
             "checkpoint": str(stage.folder / "policy"),
-            "users": [*KNOWN, "scripted:hostile", *HELD_OUT],
+            "users": [*DISTORTION, *HELD_OUT],
             "tasks": config.tasks,
             "seed": config.seed,
         },

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,16 @@ from mimesim.results import (
     Curve,
     Difference,
     Estimate,
+    MatrixRow,
     Provenance,
     RunRecord,
     Stage,
     Tile,
 )
+from mimesim.seeds import file_fingerprint
 from mimesim.studies.plan import (
     DISTORTION,
     HELD_OUT,
-    KNOWN,
     WARM,
     StudyConfig,
     plan_stages,
@@ -40,6 +42,7 @@ from mimesim.studies.talk import read_metrics, read_samples
 
 REALISTIC, COOPERATIVE = "realistic user", "cooperative user"
 CSD = "realistic user + CSD"
+_COMPARED = (WARM, COOPERATIVE, REALISTIC)
 HELD_OUT_LABEL = "held-out users (mean)"
 _PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "numpy")
 
@@ -56,10 +59,10 @@ def build_record(config: StudyConfig, out: Path, resumed: Sequence[str] = ()) ->
         verdict=_verdict(config, differences),
         kind="quick" if config.name == "quick" else "study" if config.name == "study" else "demo",
         tiles=_tiles(matrix, differences, results["user-training"]),
-        rows=tuple(matrix.rows([*KNOWN, "scripted:hostile", *HELD_OUT])),
+        rows=_named(matrix.rows(HELD_OUT)),
         averages=tuple(matrix.averages(HELD_OUT, HELD_OUT_LABEL)),
         differences=differences,
-        distortion=tuple(r for r in matrix.rows(DISTORTION) if r.arm in (WARM, REALISTIC)),
+        distortion=_named(r for r in matrix.rows(DISTORTION) if r.arm in _COMPARED),
         curves=_curves(stages, results),
         user_samples=read_samples(talk),
         user_metrics=read_metrics(talk),
@@ -76,6 +79,11 @@ _TITLES = {
     "demo": "MimeSim demo",
     "study": "MimeSim embedded study",
 }
+
+
+def _named(rows: Iterable[MatrixRow]) -> tuple[MatrixRow, ...]:
+    """Return the rows with short column names; all users of the study are scripted."""
+    return tuple(replace(row, user=row.user.removeprefix("scripted:")) for row in rows)
 
 
 def _matrix(stages: Sequence[StagePlan], results: Mapping[str, Any]) -> Matrix:
@@ -266,6 +274,16 @@ def _notes(results: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _weights(stages: Sequence[StagePlan], results: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fingerprint of every checkpoint's weights: they are frozen from here on."""
+    found = {}
+    for stage in stages:
+        weights = Path(str(results[stage.name].get("checkpoint", ""))) / "model.safetensors"
+        if weights.is_file():
+            found[f"weights of {stage.name}"] = file_fingerprint(weights)
+    return found
+
+
 def _provenance(
     config: StudyConfig,
     stages: Sequence[StagePlan],
@@ -291,6 +309,7 @@ def _provenance(
             "coach": {"kind": "rule", "name": "rule"},
             "trained user": {"kind": "llm", "name": "SmolLM2-135M-Instruct, mid-trained"},
         },
+        hashes=_weights(stages, results),
         machine={"cores": os.cpu_count(), "platform": platform.platform(terse=True)},
         settings=settings(config),
         stages=costs,

@@ -24,11 +24,11 @@ from mimesim.envs.actions import get_format
 from mimesim.envs.agents.load import make_agent
 from mimesim.envs.base import GymEnv, Task
 from mimesim.envs.load import load_tasks, make_gym
-from mimesim.errors import CallerError, EpisodeError
+from mimesim.errors import CallerError, EnvironmentFault, EpisodeError
 from mimesim.results import Estimate, MetricRow, SampleReply, UserSample
 from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes
 from mimesim.rollout.limits import Limits
-from mimesim.seeds import derive
+from mimesim.seeds import derive, file_fingerprint
 from mimesim.users.base import UserRequest, UserSource
 from mimesim.users.load import make_user
 
@@ -69,6 +69,8 @@ async def _talk(folder: Path, settings: Mapping[str, Any], report: Any) -> dict[
         TRAINED: make_user(f"trained:{settings['user']}", options=_OPTIONS),
         ROLEPLAY: make_user("roleplay:embedded", options=_OPTIONS),
     }
+    weights = Path(str(settings["user"])) / "model.safetensors"
+    before = file_fingerprint(weights)
     people = _people(count)
     desk: dict[str, list[Spoken]] = {}
     chat: dict[str, list[Spoken]] = {}
@@ -85,6 +87,8 @@ async def _talk(folder: Path, settings: Mapping[str, Any], report: Any) -> dict[
     finally:
         for user in users.values():
             await user.aclose()
+    if file_fingerprint(weights) != before:
+        raise EnvironmentFault("the frozen user's weights changed on disk", where=str(weights))
     metrics = [
         *_metrics(desk, "support desk"),
         *_metrics({**chat, HUMAN: _human(people)}, "human chats"),
@@ -93,6 +97,7 @@ async def _talk(folder: Path, settings: Mapping[str, Any], report: Any) -> dict[
         "metrics": [_plain(row) for row in metrics],
         "samples": _samples(people, chat, desk),
         "counted": counted,
+        "weights": before,
     }
 
 
