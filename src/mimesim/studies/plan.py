@@ -24,6 +24,8 @@ DISTORTION = (
 )
 """Users of growing difficulty, met by the same fixed agents."""
 WARM = "warm start"
+CEILING = "script (ceiling)"
+"""A scripted agent that reads perfectly: what a user lets anybody reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def plan_stages(config: StudyConfig, out: Path) -> list[StagePlan]:
     ]
     scored = [_evaluation(config, out, stage, WARM) for stage in warm]
     scored += [_evaluation(config, out, stage, str(stage.settings["arm"])) for stage in training]
-    return [*warm, user, *training, talk, *scored]
+    return [*warm, user, *training, talk, *scored, _ceiling(config, out)]
 
 
 def _warm_start(config: StudyConfig, out: Path, seed: int) -> StagePlan:
@@ -184,6 +186,23 @@ def _evaluation(config: StudyConfig, out: Path, stage: StagePlan, arm: str) -> S
             "seed": config.seed,
         },
         needs=(stage.name,),
+    )
+
+
+def _ceiling(config: StudyConfig, out: Path) -> StagePlan:
+    return StagePlan(
+        "evaluate-ceiling",
+        "evaluate",
+        out / "matrix" / "ceiling",
+        {
+            "arm": CEILING,
+            "sft": 0,
+            "rl": 0,
+            "agent": "scripted:patient",
+            "users": [*DISTORTION, *HELD_OUT],
+            "tasks": config.tasks,
+            "seed": config.seed,
+        },
     )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
-from mimesim.errors import EnvironmentFault, UsageError
+from mimesim.errors import CallerError, EnvironmentFault, UsageError
 
 _POLL_SECONDS = 0.25
 
@@ -76,6 +76,7 @@ def run_stages(
 
     Raises:
         EnvironmentFault: a stage failed; the message ends with the last line of its log.
+        CallerError: a stage needs one that is not there, or two need each other.
         KeyboardInterrupt: passed on after the running stages were ended.
     """
     tell = on_progress or (lambda _: None)
@@ -92,6 +93,9 @@ def run_stages(
                 return resumed
             done = {s.name for s in stages if s.done()}
             ready = [s for s in waiting if set(s.needs) <= done]
+            if not ready and not running:
+                stuck = ", ".join(s.name for s in waiting)
+                raise CallerError(f"these stages wait for what will never be done: {stuck}")
             for stage in ready[: processes - len(running)]:
                 running[stage.name] = _Process(stage, logs)
                 tell(Progress(stage.name, "running", 0.0, "starting"))

@@ -112,10 +112,15 @@ def train_the_agent(folder: Path, settings: Settings, report: Reporter) -> dict[
 def evaluate(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
     """Run one checkpoint against every evaluation user; episodes stay beside the result."""
     from mimesim.bench.agents import MatrixConfig, run_cell
+    from mimesim.envs.agents.load import make_agent
 
     config = MatrixConfig(tasks=int(settings["tasks"]), seed=int(settings["seed"]))
     label = int(settings["sft"]) * 100 + int(settings["rl"])
-    users, agent = list(settings["users"]), _policy(Path(settings["checkpoint"]))
+    users = list(settings["users"])
+    if "checkpoint" in settings:
+        agent = _policy(Path(settings["checkpoint"]))
+    else:
+        agent = make_agent(str(settings["agent"]), action_format=config.action_format)
     cells = []
     for index, user in enumerate(users):
         report.say(index / len(users), user)
@@ -130,7 +135,7 @@ def evaluate(folder: Path, settings: Settings, report: Reporter) -> dict[str, An
                 "invalid": cell.invalid,
             }
         )
-    return {"arm": settings["arm"], "seed": label, "agent": "policy", "cells": cells}
+    return {"arm": settings["arm"], "seed": label, "agent": agent.identity.name, "cells": cells}
 
 
 def _talk(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
