@@ -7,7 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mimesim.seeds import derive, fingerprint, generator
+from mimesim import jsonio
+from mimesim.seeds import derive, fingerprint, from_state, generator, state_of
 
 NAMES = st.lists(st.one_of(st.text(max_size=8), st.integers()), max_size=4)
 
@@ -46,3 +47,11 @@ def test_generators_leave_the_global_one_alone() -> None:
 
 def test_lone_surrogates_are_names_too() -> None:
     assert derive(1, "\ud83d") != derive(1, "\ud83e")
+
+
+def test_a_generator_goes_on_from_its_state() -> None:
+    rng = generator(1, "x")
+    rng.gauss(0, 1)
+    twin = from_state(jsonio.loads(jsonio.dumps(state_of(rng))))
+    assert [rng.gauss(0, 1) for _ in range(5)] == [twin.gauss(0, 1) for _ in range(5)]
+    assert [rng.random() for _ in range(5)] == [twin.random() for _ in range(5)]

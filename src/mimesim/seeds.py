@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 _BITS = 63  # fits a signed 64-bit field of any API
 
@@ -25,6 +27,20 @@ def derive(root: int, *names: str | int) -> int:
 def generator(root: int, *names: str | int) -> random.Random:
     """Return a fresh generator for the stream `names` under `root`."""
     return random.Random(derive(root, *names))
+
+
+def state_of(rng: random.Random) -> list[Any]:
+    """Return the state of a generator as JSON values."""
+    version, internal, gauss = rng.getstate()
+    return [version, list(internal), gauss]
+
+
+def from_state(state: Sequence[Any]) -> random.Random:
+    """Return a generator that goes on from a state of `state_of`."""
+    version, internal, gauss = state
+    rng = random.Random(0)
+    rng.setstate((version, tuple(internal), gauss))
+    return rng
 
 
 def fingerprint(text: str, length: int = 16) -> str:

@@ -30,6 +30,7 @@ from mimesim.results import (
 )
 from mimesim.seeds import file_fingerprint
 from mimesim.studies.plan import (
+    CEILING,
     DISTORTION,
     HELD_OUT,
     WARM,
@@ -51,7 +52,8 @@ def build_record(config: StudyConfig, out: Path, resumed: Sequence[str] = ()) ->
     """Build the record of a study whose stages are all done."""
     stages = plan_stages(config, out)
     results = {stage.name: jsonio.read_json(stage.result) for stage in stages}
-    matrix = _matrix(stages, results)
+    everyone = _matrix(stages, results)
+    matrix = Matrix(tuple(c for c in everyone.cells if c.arm != CEILING))
     differences = _differences(config, matrix)
     talk = results["user-talk"]
     return RunRecord(
@@ -69,7 +71,7 @@ def build_record(config: StudyConfig, out: Path, resumed: Sequence[str] = ()) ->
         conversations=_conversations(stages),
         limits=_limits(config),
         seeds={"warm start": config.sft_seeds, "RL": config.rl_seeds},
-        notes=_notes(results),
+        notes={**_notes(results), "rows": _ceilings(everyone)},
         provenance=_provenance(config, stages, results, resumed),
     )
 
@@ -220,7 +222,8 @@ def _conversations(stages: Sequence[StagePlan]) -> tuple[Conversation, ...]:
         shown = _contrast(by_arm, user)
         for arm, episode in shown:
             title = f"{arm}, user {user}"
-            found.append(Conversation(episode, title=title))
+            agent = {**episode["agent"], "name": f"policy, {arm}"}  # not a path of this machine
+            found.append(Conversation({**episode, "agent": agent}, title=title))
     return tuple(found)
 
 
@@ -260,6 +263,13 @@ def _limits(config: StudyConfig) -> tuple[str, ...]:
         "The held-out users are scripted too: other phrases, and behaviors combined in ways that "
         "training never has. They are not people.",
     )
+
+
+def _ceilings(matrix: Matrix) -> str:
+    """Say how far a script that reads perfectly gets: some users let nobody reach 100 %."""
+    rows = [r for r in _named(matrix.rows(HELD_OUT)) if r.arm == CEILING]
+    shares = ", ".join(f"{r.user} {100 * (r.success.value or 0):.0f} %" for r in rows)
+    return f"A script that reads perfectly and asks until it has all reaches {shares}."
 
 
 def _notes(results: Mapping[str, Any]) -> dict[str, str]:

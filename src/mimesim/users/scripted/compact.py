@@ -7,7 +7,6 @@ training group start alike and then differ (`study.md` 1).
 
 from __future__ import annotations
 
-import random
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -17,7 +16,7 @@ from typing import Any
 from mimesim.dialogue.stop import UserAction
 from mimesim.dialogue.types import Reply, Thought
 from mimesim.scenarios.compact import FIELD_NAMES, ITEMS, ORDERS, REQUIRED, SLOT, VALUES
-from mimesim.seeds import generator
+from mimesim.seeds import from_state, generator, state_of
 from mimesim.users.base import UserRequest
 from mimesim.users.scripted.kinds import Authored, character
 
@@ -76,9 +75,8 @@ class CompactUser:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as JSON values."""
-        version, internal, gauss = self._rng.getstate()
         return {
-            "rng": [version, list(internal), gauss],
+            "rng": state_of(self._rng),
             "later": self._later,
             "behaviors": sorted(self._behaviors),
             "values": dict(self._values),
@@ -97,9 +95,7 @@ class CompactUser:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a state from `snapshot`."""
-        version, internal, gauss = state["rng"]
-        self._rng = random.Random()
-        self._rng.setstate((version, tuple(internal), gauss))
+        self._rng = from_state(state["rng"])
         self._later = state["later"]
         self._behaviors = set(state["behaviors"])
         self._values, self._told = dict(state["values"]), dict(state["told"])
