@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mimesim.studies.plan import ARMS, HELD_OUT, SIZES, StudyConfig, plan_stages, settings
+from mimesim.studies.plan import ARMS, CEILING, HELD_OUT, SIZES, StudyConfig, plan_stages, settings
 from mimesim.studies.stages import STAGES
 
 OUT = Path("out")
@@ -35,7 +35,8 @@ def test_the_study_crosses_warm_starts_seeds_and_arms() -> None:
     assert len(runs) == len(config.sft_seeds) * len(config.rl_seeds) * len(config.arms)
     assert Counter(s.settings["arm"] for s in runs).keys() == set(ARMS)
     scored = [s for s in stages if s.kind == "evaluate"]
-    assert len(scored) == len(runs) + len(config.sft_seeds)
+    assert len(scored) == len(runs) + len(config.sft_seeds) + 1
+    assert [s.settings["arm"] for s in scored if not s.needs] == [CEILING]
     for stage in scored:
         assert set(HELD_OUT) <= set(stage.settings["users"])
         assert stage.settings["seed"] == config.seed

@@ -1,6 +1,6 @@
 """The scheduler with real processes: order, failures, resumption, and an end without orphans.
 
-The stages are real ones, `evaluate` with a tiny random policy, and a kind that does not exist.
+The stages are real ones, `evaluate` with a scripted agent, and a kind that does not exist.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ import pytest
 
 from mimesim import jsonio
 from mimesim.errors import CallerError, EnvironmentFault
-from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer
 from mimesim.studies.scheduler import Progress, Reporter, StagePlan, run_stages
 from mimesim.studies.stages import main
-from mimesim.train.warmstart import vocabulary
 
-SMALL = TinyConfig(hidden=32, layers=2, heads=4, inner=64, context=512)
 USERS = ["scripted:cooperative", "scripted:neutral"]
 
 
@@ -28,22 +25,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("policy")
-    words = build_tokenizer(vocabulary())
-    build_model(words, 0, SMALL).save_pretrained(folder)
-    words.save_pretrained(folder)
-    return folder
-
-
-def evaluation(out: Path, name: str, checkpoint: Path, **changed: Any) -> StagePlan:
+def evaluation(out: Path, name: str, **changed: Any) -> StagePlan:
     needs = changed.pop("needs", ())
+    agent = {} if "checkpoint" in changed else {"agent": "scripted:patient"}
     settings = {
-        "arm": "random",
+        "arm": "script",
         "sft": 0,
         "rl": 0,
-        "checkpoint": str(checkpoint),
+        **agent,
         "users": USERS[:1],
         "tasks": 4,
         "seed": 1,
@@ -69,9 +58,9 @@ def alive(folder: Path) -> list[str]:
     return found
 
 
-def test_stages_follow_what_they_need_and_are_not_done_twice(tmp_path: Path, policy: Path) -> None:
-    first = evaluation(tmp_path, "first", policy)
-    second = evaluation(tmp_path, "second", policy, needs=("first",))
+def test_stages_follow_what_they_need_and_are_not_done_twice(tmp_path: Path) -> None:
+    first = evaluation(tmp_path, "first")
+    second = evaluation(tmp_path, "second", needs=("first",))
     told: list[Progress] = []
     resumed = run_stages([second, first], logs=tmp_path / "logs", on_progress=told.append)
     assert resumed == []
@@ -98,11 +87,9 @@ def test_stages_follow_what_they_need_and_are_not_done_twice(tmp_path: Path, pol
     assert alive(tmp_path) == []
 
 
-def test_an_interrupted_study_ends_its_children_and_goes_on_later(
-    tmp_path: Path, policy: Path
-) -> None:
+def test_an_interrupted_study_ends_its_children_and_goes_on_later(tmp_path: Path) -> None:
     """Ctrl-C in the middle of a stage: what its first cell holds is not run again."""
-    stage = evaluation(tmp_path, "long", policy, users=USERS, tasks=60)
+    stage = evaluation(tmp_path, "long", users=USERS, tasks=600)
     seen: list[list[str]] = []
 
     def interrupt(event: Progress) -> None:
@@ -122,11 +109,11 @@ def test_an_interrupted_study_ends_its_children_and_goes_on_later(
     assert stage.done()
     assert finished.stat().st_mtime_ns == before
     cells = jsonio.read_json(stage.result)["cells"]
-    assert [len(cell["success"]) + cell["invalid"] for cell in cells] == [60, 60]
+    assert [len(cell["success"]) + cell["invalid"] for cell in cells] == [600, 600]
 
 
 def test_a_failing_stage_is_named_with_its_last_words(tmp_path: Path) -> None:
-    stage = evaluation(tmp_path, "doomed", tmp_path / "nowhere")
+    stage = evaluation(tmp_path, "doomed", checkpoint=str(tmp_path / "nowhere"))
     with pytest.raises(EnvironmentFault) as caught:
         run_stages([stage], logs=tmp_path / "logs")
     told = str(caught.value)
@@ -137,9 +124,9 @@ def test_a_failing_stage_is_named_with_its_last_words(tmp_path: Path) -> None:
     assert not stage.done()
 
 
-def test_a_failure_ends_the_other_stages_and_starts_no_more(tmp_path: Path, policy: Path) -> None:
+def test_a_failure_ends_the_other_stages_and_starts_no_more(tmp_path: Path) -> None:
     stages = [
-        evaluation(tmp_path, "slow", policy, tasks=200),
+        evaluation(tmp_path, "slow", tasks=200),
         nonsense(tmp_path, "broken"),
         nonsense(tmp_path, "later", needs=("broken",)),
     ]
@@ -174,7 +161,7 @@ def test_nothing_to_do_is_done(tmp_path: Path) -> None:
 def test_a_stage_with_wrong_settings_exits_with_2_and_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage = evaluation(tmp_path, "doomed", tmp_path / "nowhere")
+    stage = evaluation(tmp_path, "doomed", checkpoint=str(tmp_path / "nowhere"))
     request = tmp_path / "stage.json"
     settings = {"kind": stage.kind, "folder": str(stage.folder), **stage.settings}
     jsonio.write_json(request, settings)

@@ -32,7 +32,7 @@ class Verb(NamedTuple):
 VERBS: dict[str, Verb] = {
     "demo": Verb("demo", "The whole loop on the embedded default."),
     "doctor": Verb("doctor", "Check the environment and say how to mend it."),
-    "data": Verb("data", "Turn human conversations into rows."),
+    "data": Verb("data", "Look at human conversations."),
     "scenarios": Verb("scenarios", "Compose the cases that users bring."),
     "behaviors": Verb("behaviors", "Look at the 13 realistic behaviors."),
     "gyms": Verb("gyms", "Look at the gyms and make tasks."),
@@ -45,7 +45,6 @@ VERBS: dict[str, Verb] = {
     "export": Verb("export", "Write episodes for other tools."),
     "view": Verb("view", "Show episodes in the terminal."),
     "report": Verb("report", "Make the report of stored results."),
-    "study": Verb("study", "Run a pre-registered study."),
 }
 """All verbs, in the order of the help text; one without a file is left out."""
 

@@ -155,7 +155,8 @@ class Shown:
         place = out or self.out
         result = summarize(summary, out=str(place))
         if not self.quiet:
-            _print_summary(result, summary, parties(prepared), json=self.json)
+            seed = prepared.config.seed
+            _print_summary(result, summary, parties(prepared), seed=seed, json=self.json)
         if self.json:
             emit_json(result)
 
@@ -170,7 +171,7 @@ class Shown:
 
 
 def _print_summary(
-    result: Mapping[str, Any], summary: Any, who: Mapping[str, Any], *, json: bool
+    result: Mapping[str, Any], summary: Any, who: Mapping[str, Any], *, seed: int, json: bool
 ) -> None:
     counts = summary.counts
     rows = [(side, party.name, party.model or "-") for side, party in who.items() if party]
@@ -179,7 +180,7 @@ def _print_summary(
         say(f"{name}: {_interval(result[name], percent=name == 'success')}", json=json)
     say(
         f"successes: {counts.successes}/{counts.counted} counted, "
-        f"{counts.successes}/{counts.all} all",
+        f"{counts.successes}/{counts.all} all; seed {seed}",
         json=json,
     )
     failed = ", ".join(f"{n} {kind}" for kind, n in counts.not_counted.items())
