@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +56,39 @@ def test_a_path_works_wherever_a_name_does() -> None:
     for wrong in ("no.such.module:thing", "os.path:absent"):
         with pytest.raises(UnknownNameError, match="cannot be loaded"):
             make().load(wrong)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("raise RuntimeError('boom')", "cannot be loaded: RuntimeError: boom"),
+        ("def broken(:", "cannot be loaded: SyntaxError"),
+        ("thing = 5", "cannot be made: TypeError: 'int' object is not callable"),
+        ("def thing(a): return a", "cannot be made: TypeError"),
+        ("def thing(a, b): return a", "has no 'identity'"),
+    ],
+)
+def test_whatever_is_wrong_with_an_outside_object_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, told: str
+) -> None:
+    package = tmp_path / "outsider"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "mod.py").write_text(body)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("outsider", "outsider.mod"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(UnknownNameError) as caught:
+        make().make("outsider.mod:thing", "", {}, needs=("identity",))
+    assert told in str(caught.value)
+    assert "'outsider.mod:thing'" in str(caught.value)
+    for name in ("outsider", "outsider.mod"):
+        sys.modules.pop(name, None)
+
+
+def test_an_outside_object_of_another_kind_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match=r"'os\.path:join' is no toy: it has no 'spec'"):
+        make().load("os.path:join", needs=("spec",))
 
 
 def test_a_broken_built_in_is_our_bug_and_shows() -> None:

@@ -8,14 +8,17 @@ flush; whole files are replaced atomically.
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import math
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from mimesim.errors import DataError, EnvironmentFault
 
@@ -46,11 +49,13 @@ def finite(value: Any, path: str = "") -> tuple[Any, list[str]]:
     return value, []
 
 
-def dumps(value: Any, *, sort_keys: bool = False, indent: int | None = None) -> str:
+def dumps(
+    value: Any, *, sort_keys: bool = False, indent: int | None = None, ascii_only: bool = False
+) -> str:
     """Return JSON text: readable non-ASCII, finite numbers, no unsafe separators."""
     clean, _ = finite(value)
     text = json.dumps(
-        clean, ensure_ascii=False, allow_nan=False, sort_keys=sort_keys, indent=indent
+        clean, ensure_ascii=ascii_only, allow_nan=False, sort_keys=sort_keys, indent=indent
     )
     return _UNSAFE.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
 
@@ -59,9 +64,12 @@ def loads(text: str) -> Any:
     """Parse strict JSON from our own files (text of models goes through `models.structured`).
 
     Raises:
-        ValueError: not JSON, or it holds NaN or Infinity.
+        ValueError: not JSON, nested beyond all reason, or it holds NaN or Infinity.
     """
-    return json.loads(text, parse_constant=_refuse_constant)
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _refuse_constant(name: str) -> Any:
@@ -87,6 +95,22 @@ def read_json(path: Path | str) -> Any:
         raise DataError("file not found", where=str(path)) from error
     except (ValueError, OSError) as error:
         raise DataError(f"not a JSON document: {error}", where=str(path)) from error
+
+
+def read_object(path: Path | str, *keys: str) -> dict[str, Any]:
+    """Read a JSON document that must be an object with `keys`.
+
+    Raises:
+        DataError: missing or damaged file, something else than an object, or a key is missing.
+    """
+    value = read_json(path)
+    expected = "a JSON object" + (f" with {', '.join(map(repr, keys))}" if keys else "")
+    if not isinstance(value, dict):
+        raise DataError("not a JSON object", where=str(path), expected=expected)
+    missing = [key for key in keys if key not in value]
+    if missing:
+        raise DataError(f"the key {missing[0]!r} is missing", where=str(path), expected=expected)
+    return value
 
 
 def write_json(path: Path | str, value: Any) -> None:
@@ -116,10 +140,11 @@ def write_text(path: Path | str, text: str) -> None:
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
-        raise _disk_fault(path, error) from error
+        raise disk_fault(path, error) from error
 
 
-def _disk_fault(path: Path, error: OSError) -> EnvironmentFault:
+def disk_fault(path: Path | str, error: OSError) -> EnvironmentFault:
+    """Return the one line that tells of a place that cannot be written."""
     return EnvironmentFault(
         f"cannot write: {error.strerror or error}",
         where=str(path),
@@ -128,8 +153,13 @@ def _disk_fault(path: Path, error: OSError) -> EnvironmentFault:
     )
 
 
-def read_jsonl(path: Path | str) -> Iterator[Line]:
+def read_jsonl(path: Path | str, *, growing: bool = False) -> Iterator[Line]:
     """Yield the lines of a JSON Lines file (`.gz` accepted), blank lines skipped.
+
+    Args:
+        path: the file.
+        growing: whether a writer may be at work, or was killed: an unterminated last line that
+            is no whole value yet is left out.
 
     Raises:
         DataError: missing file or a damaged line, with its number.
@@ -139,11 +169,18 @@ def read_jsonl(path: Path | str) -> Iterator[Line]:
     try:
         with opener(path, "rb") as stream:
             for number, raw in enumerate(stream, start=1):  # binary mode splits on \n only
-                if raw.strip():
-                    yield Line(number, parse_line(raw, path, number))
+                if not raw.strip():
+                    continue
+                try:
+                    value = parse_line(raw, path, number)
+                except DataError:
+                    if growing and not raw.endswith(b"\n"):
+                        return
+                    raise
+                yield Line(number, value)
     except FileNotFoundError as error:
         raise DataError("file not found", where=str(path)) from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read: {error}", where=str(path)) from error
 
 
@@ -165,10 +202,21 @@ def parse_line(raw: bytes, path: Path, number: int) -> Any:
 
 
 def cut_torn_tail(path: Path | str) -> int:
-    """Cut an unterminated last line (a killed writer's) and return the bytes removed."""
+    """Cut an unterminated last line (a killed writer's) and return the bytes removed.
+
+    Raises:
+        EnvironmentFault: the file cannot be written.
+    """
     path = Path(path)
-    if not path.exists() or path.stat().st_size == 0:
+    try:
+        return _cut_torn_tail(path)
+    except FileNotFoundError:
         return 0
+    except OSError as error:
+        raise disk_fault(path, error) from error
+
+
+def _cut_torn_tail(path: Path) -> int:
     with path.open("rb+") as stream:
         size = stream.seek(0, os.SEEK_END)
         position = size
@@ -197,7 +245,7 @@ class Appender:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = self.path.open("ab", buffering=0)
         except OSError as error:
-            raise _disk_fault(self.path, error) from error
+            raise disk_fault(self.path, error) from error
 
     def append(self, value: Any) -> None:
         """Write one value as one line.
@@ -212,8 +260,9 @@ class Appender:
             while written < len(raw):
                 written += self._stream.write(raw[written:]) or 0
         except OSError as error:
-            os.ftruncate(self._stream.fileno(), start)
-            raise _disk_fault(self.path, error) from error
+            with suppress(OSError):  # a device has no length to go back to
+                os.ftruncate(self._stream.fileno(), start)
+            raise disk_fault(self.path, error) from error
 
     def close(self) -> None:
         """Close the file; closing twice is harmless."""
@@ -226,3 +275,33 @@ class Appender:
     def __exit__(self, *exc: object) -> None:
         """Close the file."""
         self.close()
+
+
+def open_locked(path: Path | str) -> TextIO:
+    """Open a text file for appending and hold it: no other process can until it is closed.
+
+    The folders are made. Where the system knows no such locks, the file is only opened.
+
+    Raises:
+        EnvironmentFault: not writable, or another process holds it.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("a", encoding="utf-8", newline="\n", errors="backslashreplace")
+    except OSError as error:
+        raise disk_fault(path, error) from error
+    try:
+        fcntl = importlib.import_module("fcntl")
+    except ImportError:  # no such locks on this system
+        return stream
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        stream.close()
+        raise EnvironmentFault(
+            "another process is writing here",
+            where=str(path.parent),
+            mend="wait for it, or choose another --out",
+        ) from error
+    return stream

@@ -12,11 +12,14 @@ import difflib
 import importlib
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any
 
-from mimesim.errors import UnknownNameError
+from mimesim.errors import MimesimError, UnknownNameError
+
+_OURS = "mimesim."
 
 
 def closest(name: str, known: list[str]) -> str:
@@ -62,23 +65,64 @@ class Registry:
             return name
         raise unknown_name(self.kind, name, self.names())
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str, needs: Sequence[str] = ()) -> Any:
         """Import and return the object behind `name`.
 
+        Args:
+            name: a built-in, an extension, or `package.module:attribute`.
+            needs: attributes that an outside object must have to be one of this kind.
+
         Raises:
-            UnknownNameError: no such entry, or an outside path that cannot be imported.
+            UnknownNameError: no such entry, or an outside one that cannot be used.
         """
-        target = self.target(name)
-        module, _, attribute = target.partition(":")
+        module, _, attribute = self.target(name).partition(":")
+        if name in self.builtin or module.startswith(_OURS):
+            return self._own(name, module, attribute)
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except Exception as error:  # noqa: BLE001 - what somebody else's module raises
+            raise self._unusable(name, "loaded", error) from error
+        return self._fitting(name, found, needs)
+
+    def make(self, name: str, *args: Any, needs: Sequence[str] = (), **options: Any) -> Any:
+        """Call the factory behind `name`; `needs` is what an outside one's product must have.
+
+        Raises:
+            UnknownNameError: no such entry, or an outside one that cannot be used.
+        """
+        factory = self.load(name)
+        if name in self.builtin:
+            return factory(*args, **options)
+        try:
+            made = factory(*args, **options)
+        except MimesimError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what somebody else's factory raises
+            raise self._unusable(name, "made", error) from error
+        return self._fitting(name, made, needs)
+
+    def _own(self, name: str, module: str, attribute: str) -> Any:
         try:
             return getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             if name in self.builtin:
                 raise
+            raise self._unusable(name, "loaded", error) from error
+
+    def _fitting(self, name: str, found: Any, needs: Sequence[str]) -> Any:
+        missing = [need for need in needs if not hasattr(found, need)]
+        if missing:
             raise UnknownNameError(
-                f"{self.kind} {name!r} cannot be loaded: {error}",
-                expected="an importable package.module:attribute",
-            ) from error
+                f"{name!r} is no {self.kind}: it has no {missing[0]!r}",
+                expected="an object with " + ", ".join(needs),
+            )
+        return found
+
+    def _unusable(self, name: str, verb: str, error: Exception) -> UnknownNameError:
+        return UnknownNameError(
+            f"{self.kind} {name!r} cannot be {verb}: {type(error).__name__}: {error}",
+            expected="an importable package.module:attribute that fits this kind",
+        )
 
     def _plugins(self) -> dict[str, str]:
         if os.environ.get("MIMESIM_DISABLE_PLUGINS") == "1":

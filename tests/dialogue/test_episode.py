@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from mimesim.dialogue.episode import (
     TaskRef,
     Turn,
     public_copy,
+    read_file,
     without_times,
 )
 from mimesim.dialogue.stop import Party, Status, Stop, StopReason
@@ -129,6 +131,24 @@ def test_unknown_keys_are_ignored() -> None:
         ({"outcome": {"status": "fine", "success": None, "reward": None}}, "fine"),
         ({"stop": {"reason": "tired", "by": "user"}}, "tired"),
         ({"stop": 3}, "not a valid episode"),
+        (
+            {"outcome": {"status": "completed", "success": "true", "reward": 0.5}},
+            "outcome.success has a value of a wrong kind; expected true or false",
+        ),
+        (
+            {"outcome": {"status": "completed", "success": True, "reward": "1"}},
+            "outcome.reward has a value of a wrong kind; expected a number",
+        ),
+        ({"outcome": {"status": "completed", "success": 1, "reward": True}}, "outcome.success"),
+        ({"turns": [{"i": "0", "role": "user", "content": ""}]}, "turns[0].i"),
+        ({"turns": [{"i": 0, "role": "user", "content": "", "usage": {"calls": "x"}}]}, "usage"),
+        ({"guards": [5]}, "guards[0] has a value of a wrong kind; expected an object"),
+        ({"scenario": 5}, "scenario has a value of a wrong kind"),
+        ({"id": 7}, "id has a value of a wrong kind; expected a text"),
+        ({"private": []}, "private has a value of a wrong kind"),
+        ({"private": {"thoughts": {"a": 1}}}, "private.thoughts has a value of a wrong kind"),
+        ({"private": {"wishes": [5]}}, "private.wishes[0]"),
+        ({"private": {"thoughts": [{"turn": None, "text": "x"}]}}, "private.thoughts[0]"),
     ],
 )
 def test_what_is_no_episode_is_refused_with_its_place(change: Mapping[str, Any], told: str) -> None:
@@ -155,3 +175,28 @@ def test_any_text_survives(texts: list[str], reward: float) -> None:
     turns = tuple(Turn(i, Role.USER, text) for i, text in enumerate(whole))
     episode = replace(BASE, turns=turns, outcome=replace(BASE.outcome, reward=reward))
     assert through_json(episode) == episode
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def line(episode: Episode) -> str:
+    return jsonio.dumps(episode.to_json()) + "\n"
+
+
+def test_a_file_is_read_up_to_the_line_that_is_still_being_written(tmp_path: Path) -> None:
+    other = replace(BASE, id="e2")
+    for torn in (line(other)[:-40], '{"sch'):
+        assert list(read_file(write(tmp_path / "a.jsonl", line(BASE), torn))) == [BASE]
+    whole = write(tmp_path / "a.jsonl", line(BASE), line(other)[:-1])
+    assert list(read_file(whole)) == [BASE, other]
+    with pytest.raises(DataError, match=r"a\.jsonl:1"):
+        list(read_file(write(tmp_path / "a.jsonl", '{"sch\n', line(BASE))))
+
+
+def test_an_episode_that_stands_twice_is_not_counted_twice(tmp_path: Path) -> None:
+    doubled = write(tmp_path / "a.jsonl", line(BASE), line(replace(BASE, id="e2")), line(BASE))
+    with pytest.raises(DataError, match=r"a\.jsonl:3: .*'e1' stands in line 1 already"):
+        list(read_file(doubled))

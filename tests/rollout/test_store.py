@@ -195,6 +195,36 @@ def test_an_unwritable_place_is_told_before_anything_runs(tmp_path: Path) -> Non
         Store.open(tmp_path / "file" / "r", plan())
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": "mimesim.run/1"}', '{"schema": 3}'])
+def test_a_damaged_manifest_says_how_to_go_on(tmp_path: Path, text: str) -> None:
+    go(tmp_path / "r")
+    (tmp_path / "r" / "run.json").write_text(text)
+    with pytest.raises(DataError, match=r"run\.json.*--overwrite"):
+        go(tmp_path / "r")
+    assert len(read_episodes(tmp_path / "r")) == 10
+    assert go(tmp_path / "r", overwrite=True).resumed == 0
+
+
+def test_places_that_are_folders_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl" / "inside").mkdir(parents=True)
+    for more in ({}, {"overwrite": True}):
+        with pytest.raises(UsageError, match=r"x\.jsonl"):
+            go(tmp_path / "x.jsonl", **more)
+    assert (tmp_path / "x.jsonl" / "inside").is_dir()
+
+
+def test_a_resumption_killed_while_setting_failures_aside_counts_them_once(tmp_path: Path) -> None:
+    failing = ToyAgents((InfraError("gone"),) * 9)
+    go(tmp_path / "r", JOBS[:2], failing)
+    stored = (tmp_path / "r" / "episodes.jsonl").read_bytes()
+    go(tmp_path / "r", JOBS[:2], failing)
+    told = len((tmp_path / "r" / "failures.jsonl").read_bytes().split(b"\n"))
+    (tmp_path / "r" / "episodes.jsonl").write_bytes(stored)  # as if killed before the rewriting
+    store = Store.open(tmp_path / "r", plan(JOBS[:2]))
+    store.close()
+    assert len((tmp_path / "r" / "failures.jsonl").read_bytes().split(b"\n")) == told
+
+
 FULL = """
 import resource, sys
 from pathlib import Path

@@ -27,12 +27,11 @@ pytestmark = pytest.mark.skipif(
 
 def evaluation(out: Path, name: str, **changed: Any) -> StagePlan:
     needs = changed.pop("needs", ())
-    agent = {} if "checkpoint" in changed else {"agent": "scripted:patient"}
     settings = {
         "arm": "script",
         "sft": 0,
         "rl": 0,
-        **agent,
+        "agent": "scripted:patient",
         "users": USERS[:1],
         "tasks": 4,
         "seed": 1,
@@ -113,12 +112,12 @@ def test_an_interrupted_study_ends_its_children_and_goes_on_later(tmp_path: Path
 
 
 def test_a_failing_stage_is_named_with_its_last_words(tmp_path: Path) -> None:
-    stage = evaluation(tmp_path, "doomed", checkpoint=str(tmp_path / "nowhere"))
+    stage = evaluation(tmp_path, "doomed", users=["scripted:nobody"])
     with pytest.raises(EnvironmentFault) as caught:
         run_stages([stage], logs=tmp_path / "logs")
     told = str(caught.value)
     assert "stage 'doomed' failed" in told
-    assert "no model checkpoint" in told
+    assert "unknown scripted user 'nobody'" in told
     assert str(tmp_path / "logs" / "doomed.log") in told
     assert "\n" not in told
     assert not stage.done()
@@ -161,14 +160,14 @@ def test_nothing_to_do_is_done(tmp_path: Path) -> None:
 def test_a_stage_with_wrong_settings_exits_with_2_and_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage = evaluation(tmp_path, "doomed", checkpoint=str(tmp_path / "nowhere"))
+    stage = evaluation(tmp_path, "doomed", users=["scripted:nobody"])
     request = tmp_path / "stage.json"
     settings = {"kind": stage.kind, "folder": str(stage.folder), **stage.settings}
     jsonio.write_json(request, settings)
     stage.folder.mkdir()
     assert main(request) == 2
     told = capsys.readouterr().err
-    assert told.startswith("no model checkpoint")
+    assert told.startswith("unknown scripted user 'nobody'")
     assert told.count("\n") == 1
     assert not stage.done()
 

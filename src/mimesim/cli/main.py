@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,8 +18,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import mimesim
-from mimesim.cli.output import INTERRUPTED, WRONG_USE, note, show_error
-from mimesim.errors import UsageError
+from mimesim.cli.output import INTERRUPTED, WRONG_USE, note, show_error, tolerant
+from mimesim.errors import EnvironmentFault, UsageError
 from mimesim.registry import closest
 
 
@@ -153,12 +154,42 @@ def invoke(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         note("interrupted; what was finished is kept")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0
 
 
 def run() -> None:
     """Entry point of the `mimesim` command."""
-    sys.exit(invoke(sys.argv[1:]))
+    tolerant(sys.stdout, sys.stderr)
+    for name in ("SIGTERM", "SIGHUP"):  # asked to end: keep the state, as for Ctrl-C
+        number = signal.Signals.__members__.get(name)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+    try:
+        code = invoke(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
+        code = 0
+        _drop_output()
+    except OSError as error:
+        code = WRONG_USE
+        show_error(
+            EnvironmentFault(
+                error.strerror or str(error),
+                where=str(error.filename or ""),
+                expected="places that can be read and written, with free space",
+                mend="free space, or choose other places; everything written before is kept",
+            )
+        )
+        _drop_output()
+    sys.exit(code)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
+
+
+def _drop_output() -> None:
+    """Send what is left in the buffer of stdout nowhere, so that leaving does not fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,7 +6,6 @@ import sys
 import time
 from types import TracebackType
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,7 +15,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as RichProgress
 
-from mimesim.cli.output import note
+from mimesim.cli.output import note, stderr
 from mimesim.dialogue.types import Usage
 from mimesim.rollout.events import (
     EpisodeFinished,
@@ -47,13 +46,13 @@ class Progress:
         """Start the bar on a terminal."""
         if not self._quiet and sys.stderr.isatty():
             self._bar = RichProgress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[state]}"),
+                TextColumn("{task.fields[state]}", markup=False),
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=stderr(),
                 transient=True,
             )
             self._bar.start()

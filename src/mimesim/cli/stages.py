@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mimesim.cli.output import stderr
 
 _PLAIN_STEP = 0.25
 
@@ -16,14 +17,14 @@ class StageBars:
     """Shows what `studies.scheduler` tells; use it as a context."""
 
     def __init__(self, names: Sequence[str], *, quiet: bool) -> None:
-        self._console = Console(stderr=True, highlight=False)
+        self._console = stderr()
         self._live = self._console.is_terminal and not quiet
         self._quiet = quiet
         self._told: dict[str, tuple[str, float]] = {}
         self._bars = Progress(
-            TextColumn("{task.fields[mark]} {task.description}"),
+            TextColumn("{task.fields[mark]} {task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             TimeElapsedColumn(),
             console=self._console,
             disable=not self._live,
@@ -51,7 +52,7 @@ class StageBars:
         state, fraction = self._told.get(said.stage, ("", -1.0))
         if said.state != state or said.fraction >= fraction + _PLAIN_STEP:
             self._told[said.stage] = (said.state, said.fraction)
-            self._console.print(f"{said.stage}: {said.state}, {said.text}", markup=False)
+            self._console.print(f"{said.stage}: {said.state}, {said.text}")
 
     def __enter__(self) -> StageBars:
         """Start the bars."""

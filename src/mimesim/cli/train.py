@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from mimesim.cli.output import emit_json, say, stdout
+from mimesim.cli.output import emit_json, say, stderr, stdout
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Train a user or an agent.")
 
@@ -77,8 +76,9 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
 
     result = train_agent(config, on_batch=bar.batches(config.batches))
     first, last = _mean(result["curve"][:10]), _mean(result["curve"][-10:])
+    shown = ["unknown" if mean is None else f"{mean:.1%}" for mean in (first, last)]
     text = (
-        f"training success {first:.1%} -> {last:.1%} (first and last 10 batches; user "
+        f"training success {shown[0]} -> {shown[1]} (first and last 10 batches; user "
         f"{result['user']}, judge rule, seed {result['seed']})"
     )
     measured = {"before": {"training_success": first}, "after": {"training_success": last}}
@@ -110,27 +110,27 @@ def _show(config: Any, *, json: bool) -> None:
         emit_json(resolved)
         return
     for key, value in configs.flatten(resolved):
-        stdout().print(f"{key} = {value!r}", markup=False)
+        stdout().print(f"{key} = {value!r}")
 
 
-def _mean(rows: Sequence[dict[str, float]]) -> float:
+def _mean(rows: Sequence[dict[str, float]]) -> float | None:
     values = [row["episode/success"] for row in rows if "episode/success" in row]
-    return sum(values) / len(values) if values else 0.0
+    return sum(values) / len(values) if values else None
 
 
 class _Bar:
     """One bar on a terminal, a line every tenth elsewhere."""
 
     def __init__(self, label: str, *, quiet: bool) -> None:
-        console = Console(stderr=True, highlight=False)
+        console = stderr()
         self._console = console
         self._quiet = quiet
         self._live = console.is_terminal and not quiet
         self._told = -1
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             TimeRemainingColumn(),
             console=console,
             disable=not self._live,
@@ -160,7 +160,7 @@ class _Bar:
             self._progress.update(self._task, completed=fraction, text=text)
         elif not self._quiet and int(fraction * 10) > self._told:
             self._told = int(fraction * 10)
-            self._console.print(f"{self._label}: {text}", markup=False)
+            self._console.print(f"{self._label}: {text}")
 
     def __enter__(self) -> _Bar:
         """Start the bar."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, say, stdout
+from mimesim.cli.output import emit_json, say, stdout, visible
 from mimesim.dialogue.episode import Episode, Turn, public_copy
 from mimesim.dialogue.types import Role
 from mimesim.errors import UsageError
@@ -75,18 +75,18 @@ def _show(episode: Episode, *, private: bool) -> None:
     out = stdout()
     if private and episode.private is None:
         raise UsageError(f"episode {episode.id} is a public copy", mend="leave --private out")
-    out.rule(f"{episode.id}  {episode.task.id}  trial {episode.trial}", align="left")
+    out.rule(visible(f"{episode.id}  {episode.task.id}  trial {episode.trial}"), align="left")
     user = episode.user.name if episode.user else "-"
     say(f"agent {episode.agent.name}   user {user}")
     hidden = _private_lines(episode) if private else {}
     if private and episode.private and episode.private.get("goal"):
-        out.print(f"[goal] {episode.private['goal']}", style="dim", markup=False)
+        out.print(f"[goal] {episode.private['goal']}", style="dim")
     for turn in episode.turns:
         for text in hidden.get(turn.i, ()):
-            out.print(text, style="dim italic", markup=False)
-        out.print(_line(turn), style="bold" if turn.role is Role.USER else "", markup=False)
+            out.print(text, style="dim italic")
+        out.print(_line(turn), style="bold" if turn.role is Role.USER else "")
     for text in hidden.get(len(episode.turns), ()):
-        out.print(text, style="dim italic", markup=False)
+        out.print(text, style="dim italic")
     outcome = episode.outcome
     say(
         f"-> {outcome.status.value}, {episode.stop.reason.value} by {episode.stop.by.value}"

@@ -32,7 +32,7 @@ from mimesim.seeds import fingerprint
 
 T = TypeVar("T")
 
-_URL_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+_URL_LOGIN = re.compile(r"(?<=://)(?:[^/\s?#\"',]*|[^/@\s\"',]+:[^@\s\"',]*)@")
 HIDDEN = "***"
 """What `dump` writes instead of a secret."""
 

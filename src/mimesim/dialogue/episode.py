@@ -8,11 +8,13 @@ private text without a message, such as a bare end, bears the number the message
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
+from mimesim.dialogue.shapes import Misfit, misfit
 from mimesim.dialogue.stop import Party, Status, Stop, StopReason
 from mimesim.dialogue.types import Identity, Role, ToolCall, Usage
 from mimesim.errors import DataError
@@ -24,6 +26,8 @@ _EPISODE_TIMES = ("created_at", "finished_at", "duration_s")
 _INNER_TIMES = ("at", "latency_s")
 SIDES = ("agent", "user", "judge")
 """Sides that use tokens and cost money."""
+_PRIVATE_WORDS = ("thoughts", "raw", "agent_reasoning")
+_PRIVATE_LISTS = (*_PRIVATE_WORDS, "wishes", "drafts", "grading", "judge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +187,58 @@ class Episode:
         """
         check_schema(value, where=where)
         try:
-            return cls(**_episode_fields(value))
+            episode = cls(**_episode_fields(value))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise DataError(
                 f"not a valid episode: {error}", where=where, expected=f"the schema {SCHEMA}"
             ) from error
+        wrong = misfit(episode) or _private_misfit(episode.private or {})
+        if wrong is not None:
+            raise DataError(
+                f"not a valid episode: {wrong.place.removeprefix('.')} has a value of a wrong kind",
+                where=where,
+                expected=wrong.expected,
+            )
+        return episode
+
+
+def _private_misfit(private: Mapping[str, Any]) -> Misfit | None:
+    """Return the first wrong entry of the private lists that readers go through."""
+    for key in _PRIVATE_LISTS:
+        entries = private.get(key, [])
+        if not isinstance(entries, list):
+            return Misfit(f"private.{key}", "a list")
+        for i, entry in enumerate(entries):
+            place = f"private.{key}[{i}]"
+            if not isinstance(entry, Mapping):
+                return Misfit(place, "an object")
+            words = type(entry.get("turn")) is int and isinstance(entry.get("text"), str)
+            if key in _PRIVATE_WORDS and not words:
+                return Misfit(place, "an object with the number 'turn' and the words 'text'")
+    return None
+
+
+def read_file(path: Path | str) -> Iterator[Episode]:
+    """Yield the episodes of one file, `.gz` accepted.
+
+    The half-written last line of a run that is still going, or was killed, is left out.
+
+    Raises:
+        DataError: missing or damaged, with the line number; or one episode stands there twice.
+    """
+    seen: dict[str, int] = {}
+    for line in jsonio.read_jsonl(path, growing=True):
+        where = f"{path}:{line.number}"
+        episode = Episode.from_json(line.value, where=where)
+        first = seen.setdefault(episode.id, line.number)
+        if first != line.number:
+            raise DataError(
+                f"the episode {episode.id!r} stands in line {first} already",
+                where=where,
+                expected="every episode once, so that none is counted twice",
+                mend="delete one of the two lines",
+            )
+        yield episode
 
 
 def check_schema(value: Any, *, where: str = "") -> None:

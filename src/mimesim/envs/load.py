@@ -18,6 +18,7 @@ from mimesim.users.base import User
 
 REGISTRY = Registry("gym", {"support-desk": "mimesim.envs.gyms.support_desk:GYM"})
 """All gyms."""
+_NEEDS = ("name", "profiles", "spec", "make", "tasks")
 
 
 class Gym(Protocol):
@@ -66,7 +67,7 @@ def load_gym(name: str) -> Gym:
     Raises:
         UnknownNameError: no such gym.
     """
-    return cast(Gym, REGISTRY.load(name))
+    return cast(Gym, REGISTRY.load(name, needs=_NEEDS))
 
 
 def gym_spec(name: str, profile: str | None = None) -> GymSpec:

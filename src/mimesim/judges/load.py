@@ -26,6 +26,9 @@ REGISTRY = Registry(
 """Kinds of judges. A factory takes the words after the colon and the options."""
 
 
+_NEEDS = ("identity", "judge", "aclose")
+
+
 def make_judge(name: str, *, options: Mapping[str, Any] | None = None) -> Judge:
     """Make the judge that `name` says.
 
@@ -42,8 +45,8 @@ def make_judge(name: str, *, options: Mapping[str, Any] | None = None) -> Judge:
     """
     kind, _, rest = name.partition(":")
     if "." in kind:  # an outside object, package.module:attribute
-        return cast(Judge, REGISTRY.load(name)("", dict(options or {})))
-    return cast(Judge, REGISTRY.load(kind)(rest, dict(options or {})))
+        return cast(Judge, REGISTRY.make(name, "", dict(options or {}), needs=_NEEDS))
+    return cast(Judge, REGISTRY.make(kind, rest, dict(options or {}), needs=_NEEDS))
 
 
 def make_rule(rest: str, options: Mapping[str, Any]) -> Judge:

@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
+from mimesim import config
+from mimesim.config import HIDDEN
 from mimesim.errors import ConfigError, EnvironmentFault, UsageError
 from mimesim.registry import closest
 
-HIDDEN = "***"
 _KEYLIKE = re.compile(
     r"\b(?:sk|pk|rk|hf|gsk|xai|key)[-_][\w*-]{5,}|\b(bearer|basic)\s+[\w.~+/=*-]{4,}", re.IGNORECASE
 )
@@ -26,7 +27,6 @@ _NAMED = re.compile(
     r"((?:api[-_ ]?key|token|secret|password|passwd|authorization)\"?'?\s*[:=]\s*\"?'?)[^\s\"',;}]+",
     re.IGNORECASE,
 )
-_USERINFO = re.compile(r"(://)[^/\s?#]*@")
 _CHOICES = {
     "response_format": ("json_schema", "json_object", "none"),
     "max_tokens_field": ("max_tokens", "max_completion_tokens"),
@@ -40,7 +40,7 @@ def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
         for form in {secret, quote(secret, safe="")}:
             edges = ("(?<![A-Za-z0-9])", "(?![A-Za-z0-9])") if len(form) < 6 else ("", "")
             text = re.sub(edges[0] + re.escape(form) + edges[1], HIDDEN, text)
-    text = _USERINFO.sub(rf"\1{HIDDEN}@", text)
+    text = config.redact(text)
     text = _KEYLIKE.sub(lambda m: f"{m.group(1)} {HIDDEN}" if m.group(1) else HIDDEN, text)
     return _NAMED.sub(rf"\1{HIDDEN}", text)
 

@@ -173,7 +173,7 @@ def make_scripted(rest: str, options: Mapping[str, Any]) -> ChatModel:
 def _make(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:
     kind, colon, rest = name.partition(":")
     if "." in kind:  # an outside object, package.module:attribute
-        return registry.load(name)("", options)
+        return registry.make(name, "", options, needs=("identity", "aclose"))
     if kind not in registry.names():
         raise unknown_name(registry.kind, kind, registry.names())
     if kind in _SHAPES and not rest:
@@ -184,8 +184,8 @@ def _make(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:
         )
     if kind in _NEEDS_TORCH:
         _need_torch(f"{registry.kind} {name!r}")
-    factory = registry.load(kind)
-    return factory(options) if kind == "embedded" else factory(rest, options)
+    rests = () if kind == "embedded" else (rest,)
+    return registry.make(kind, *rests, options, needs=("identity", "aclose"))
 
 
 def _need_torch(part: str) -> None:

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mimesim.dialogue.episode import Episode
+from mimesim.dialogue.episode import Episode, read_file
 from mimesim.errors import DataError
-from mimesim.jsonio import read_json, read_jsonl
+from mimesim.jsonio import read_object
 from mimesim.results import RunRecord
 
 RECORD = "record.json"
 EPISODES = "episodes.jsonl"
 MANIFEST = "run.json"
-_NEWLINE = b"\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def load(path: Path) -> RunRecord | EpisodeFile:
     source = locate(path)
     if source.suffix == ".json":
         return RunRecord.read(source)
-    episodes = _episodes(source)
+    episodes = tuple(read_file(source))
     if not episodes:
         raise DataError("no episode in the file", where=str(source), expected="at least one line")
     return EpisodeFile(source, episodes, _manifest(source))
@@ -72,24 +71,6 @@ def default_out(path: Path) -> Path:
     return path.with_name(f"{Path(name).stem}.html")
 
 
-def _episodes(source: Path) -> tuple[Episode, ...]:
-    """Read the episodes; the half-written last line of a run that is still going is left out."""
-    found: list[Episode] = []
-    try:
-        for line in read_jsonl(source):
-            found.append(Episode.from_json(line.value, where=f"{source}:{line.number}"))
-    except DataError as error:
-        if source.suffix == ".gz" or error.where != _torn_line(source):
-            raise
-    return tuple(found)
-
-
-def _torn_line(source: Path) -> str:
-    """Return `file:number` of an unterminated last line; empty when there is none."""
-    raw = source.read_bytes()
-    return "" if raw.endswith(_NEWLINE) else f"{source}:{raw.count(_NEWLINE) + 1}"
-
-
 def _manifest(source: Path) -> Mapping[str, Any]:
     name = source.name.removesuffix(".gz")
     for place in (
@@ -97,6 +78,5 @@ def _manifest(source: Path) -> Mapping[str, Any]:
         source.with_name(f"{Path(name).stem}.run") / MANIFEST,
     ):
         if place.exists():
-            found = read_json(place)
-            return found if isinstance(found, dict) else {}
+            return read_object(place)
     return {}

@@ -8,7 +8,6 @@ complete line is an error with its number.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, TextIO
 
 from mimesim import jsonio
 from mimesim.config import flatten
-from mimesim.dialogue.episode import Episode
+from mimesim.dialogue.episode import Episode, read_file
 from mimesim.errors import DataError, EnvironmentFault, UsageError
 from mimesim.rollout.events import Counts
 from mimesim.rollout.record import now, software
@@ -125,8 +124,7 @@ class Store:
         log = _lock(paths)
         try:
             if overwrite:
-                for path in (paths.episodes, paths.failures, paths.manifest):
-                    path.unlink(missing_ok=True)
+                _remove(paths.episodes, paths.failures, paths.manifest)
             manifest = _manifest(paths, plan, force=force)
             jsonio.write_json(paths.manifest, manifest)
             store = cls(paths, manifest, log)
@@ -152,7 +150,10 @@ class Store:
             torn = jsonio.cut_torn_tail(path)
             if torn:
                 self.warn(f"{path}: cut an unfinished last line of {torn} bytes; it is done again")
-        self.failures = read_episodes(self.paths.failures)
+        self.failures = [
+            Episode.from_json(line.value, where=f"{self.paths.failures}:{line.number}")
+            for line in jsonio.read_jsonl(self.paths.failures)  # one id may have failed many times
+        ]
         for episode in read_episodes(self.paths.episodes):
             if episode.counted:
                 self.kept[episode.id] = episode
@@ -165,8 +166,10 @@ class Store:
         """Move not counted episodes to the failure record; the other lines stay byte for byte."""
         ids = {episode.id for episode in episodes}
         path = self.paths.episodes
+        told = {(failed.id, failed.attempt, failed.created_at) for failed in self.failures}
         for episode in episodes:
-            self.add_failure(episode)
+            if (episode.id, episode.attempt, episode.created_at) not in told:
+                self.add_failure(episode)  # else a killed resumption has done so already
         self._episodes.close()
         kept = [
             raw
@@ -234,31 +237,21 @@ def _lock(paths: Paths) -> TextIO:
     Raises:
         EnvironmentFault: not writable, or another process holds it.
     """
+    log = jsonio.open_locked(paths.log)
     try:
-        paths.folder.mkdir(parents=True, exist_ok=True)
         paths.episodes.parent.mkdir(parents=True, exist_ok=True)
-        stream = paths.log.open("a", encoding="utf-8", newline="\n", errors="backslashreplace")
     except OSError as error:
-        raise EnvironmentFault(
-            f"cannot write: {error.strerror or error}",
-            where=str(paths.folder),
-            expected="a writable place",
-            mend="choose another --out",
-        ) from error
-    try:
-        fcntl = importlib.import_module("fcntl")
-    except ImportError:  # no such locks on this system
-        return stream
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        stream.close()
-        raise EnvironmentFault(
-            "another process is writing this run",
-            where=str(paths.folder),
-            mend="wait for it, or choose another --out",
-        ) from error
-    return stream
+        log.close()
+        raise jsonio.disk_fault(paths.episodes, error) from error
+    return log
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise jsonio.disk_fault(path, error) from error
 
 
 def _manifest(paths: Paths, plan: Plan, *, force: bool) -> dict[str, Any]:
@@ -281,9 +274,7 @@ def _manifest(paths: Paths, plan: Plan, *, force: bool) -> dict[str, Any]:
     if not paths.manifest.exists():
         _refuse_strangers(paths)
         return fresh
-    old = jsonio.read_json(paths.manifest)
-    if not isinstance(old, dict) or old.get("schema") != SCHEMA:
-        raise DataError("not a run manifest", where=str(paths.manifest), expected=repr(SCHEMA))
+    old = _old_manifest(paths)
     found = differences(old, fresh)
     if found and not force:
         raise UsageError(
@@ -295,6 +286,25 @@ def _manifest(paths: Paths, plan: Plan, *, force: bool) -> dict[str, Any]:
     fresh["tasks"] = {**old.get("tasks", {}), **fresh["tasks"]}
     forced = [*old.get("forced", []), *({"at": now(), "difference": text} for text in found)]
     return fresh | ({"forced": forced} if forced else {})
+
+
+def _old_manifest(paths: Paths) -> dict[str, Any]:
+    """Read the manifest that is there.
+
+    Raises:
+        DataError: it is no manifest, or a damaged one; says how to go on.
+    """
+    mend = "restore the file, or --overwrite to start again"
+    try:
+        old = jsonio.read_object(paths.manifest, "schema", "run_id", "identity", "tasks")
+    except DataError as error:
+        raise DataError(error.what, where=error.where, expected=error.expected, mend=mend) from error
+    tables = all(isinstance(old[key], dict) for key in ("identity", "tasks"))
+    if old["schema"] != SCHEMA or not tables or not isinstance(old["run_id"], str):
+        raise DataError(
+            "not a run manifest", where=str(paths.manifest), expected=repr(SCHEMA), mend=mend
+        )
+    return old
 
 
 def _refuse_strangers(paths: Paths) -> None:
@@ -323,12 +333,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def read_episodes(path: Path | str) -> list[Episode]:
     """Read the episodes of a run folder or an episode file, `.gz` accepted.
 
+    The half-written last line of a run that is still going, or was killed, is left out.
+
     Raises:
-        DataError: missing or damaged, with the line number.
+        DataError: missing or damaged, with the line number; or one episode stands there twice.
     """
     path = Path(path)
     file = path / "episodes.jsonl" if path.is_dir() else path
-    return [
-        Episode.from_json(line.value, where=f"{file}:{line.number}")
-        for line in jsonio.read_jsonl(file)
-    ]
+    return list(read_file(file))

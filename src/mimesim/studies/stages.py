@@ -135,7 +135,12 @@ def evaluate(folder: Path, settings: Settings, report: Reporter) -> dict[str, An
                 "invalid": cell.invalid,
             }
         )
-    return {"arm": settings["arm"], "seed": label, "agent": settings.get("agent", "policy"), "cells": cells}
+    return {
+        "arm": settings["arm"],
+        "seed": label,
+        "agent": settings.get("agent", "policy"),
+        "cells": cells,
+    }
 
 
 def _talk(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:

@@ -90,18 +90,19 @@ async def _talk(folder: Path, settings: Mapping[str, Any], report: Any) -> dict[
     if file_fingerprint(weights) != before:
         raise EnvironmentFault("the frozen user's weights changed on disk", where=str(weights))
     metrics = [
-        *_metrics(desk, "support desk"),
-        *_metrics({**chat, HUMAN: _human(people)}, "human chats"),
+        *score(desk, "support desk"),
+        *score({**chat, HUMAN: _human(people)}, "human chats"),
     ]
     return {
-        "metrics": [_plain(row) for row in metrics],
-        "samples": _samples(people, chat, desk),
+        "metrics": [plain(row) for row in metrics],
+        "samples": sample_situations(people, chat, desk),
         "counted": counted,
         "weights": before,
     }
 
 
-def _plain(row: MetricRow) -> dict[str, Any]:
+def plain(row: MetricRow) -> dict[str, Any]:
+    """Return a metric as JSON values; `read_metrics` is the inverse."""
     estimate = row.value
     return {
         "metric": row.metric,
@@ -156,7 +157,7 @@ def _spoken(episodes: Sequence[Episode]) -> list[Spoken]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class Cut:
     """A human conversation up to a message of the learnt side, and that message."""
 
     dialogue: HumanDialogue
@@ -164,8 +165,8 @@ class _Cut:
     answer: str
 
 
-def _people(count: int) -> list[_Cut]:
-    cuts: list[_Cut] = []
+def _people(count: int) -> list[Cut]:
+    cuts: list[Cut] = []
     for dialogue in open_corpus("chitchat", limit=700).dialogues:
         if len(cuts) == count:
             break
@@ -179,12 +180,12 @@ def _people(count: int) -> list[_Cut]:
             PublicMessage(Role.USER if t.role == "user" else Role.AGENT, t.text)
             for t in dialogue.turns[:place]
         )
-        cuts.append(_Cut(dialogue, history, dialogue.turns[place].text))
+        cuts.append(Cut(dialogue, history, dialogue.turns[place].text))
     return cuts
 
 
-async def _continue(user: UserSource, cuts: Sequence[_Cut], seed: int) -> list[Spoken]:
-    async def one(cut: _Cut) -> Spoken | None:
+async def _continue(user: UserSource, cuts: Sequence[Cut], seed: int) -> list[Spoken]:
+    async def one(cut: Cut) -> Spoken | None:
         scenario = {"id": cut.dialogue.id, "goal": cut.dialogue.topic or _CHAT_GOAL}
         person = user.start(scenario, seed=derive(seed, cut.dialogue.id))
         request = UserRequest(
@@ -201,14 +202,15 @@ async def _continue(user: UserSource, cuts: Sequence[_Cut], seed: int) -> list[S
     return [answer for answer in answers if answer is not None]
 
 
-def _human(cuts: Sequence[_Cut]) -> list[Spoken]:
+def _human(cuts: Sequence[Cut]) -> list[Spoken]:
     return [Spoken(cut.dialogue.id, 1, cut.answer) for cut in cuts]
 
 
 # -- counts --------------------------------------------------------------------------------
 
 
-def _metrics(spoken: Mapping[str, Sequence[Spoken]], setting: str) -> list[MetricRow]:
+def score(spoken: Mapping[str, Sequence[Spoken]], setting: str) -> list[MetricRow]:
+    """Count what each user said; intervals are clustered by conversation."""
     rows = []
     for subject, said in spoken.items():
         if not said:
@@ -232,8 +234,8 @@ def _metrics(spoken: Mapping[str, Sequence[Spoken]], setting: str) -> list[Metri
     return rows
 
 
-def _samples(
-    cuts: Sequence[_Cut],
+def sample_situations(
+    cuts: Sequence[Cut],
     chat: Mapping[str, Sequence[Spoken]],
     desk: Mapping[str, Sequence[Spoken]],
 ) -> list[dict[str, Any]]:

@@ -199,4 +199,14 @@ async def _endpoint(name: str) -> Finding:
 def _plugins() -> Iterator[Finding]:
     for kind in _PLUGIN_KINDS:
         for point in metadata.entry_points(group=f"mimesim.{kind}s"):
-            yield Finding(f"extension {kind} {point.name}", State.OK, point.value)
+            yield _plugin(kind, point)
+
+
+def _plugin(kind: str, point: metadata.EntryPoint) -> Finding:
+    label = f"extension {kind} {point.name}"
+    try:
+        point.load()
+    except Exception as error:  # noqa: BLE001 - somebody else's module may raise anything
+        told = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
+        return Finding(label, State.WRONG, told, mend="mend or uninstall that package")
+    return Finding(label, State.OK, point.value)

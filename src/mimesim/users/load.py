@@ -20,6 +20,7 @@ REGISTRY = Registry(
 )
 """Families of users. A factory takes the words after the colon and the options."""
 
+_NEEDS = ("identity", "start", "aclose")
 _SHAPES = {
     "scripted": "scripted:<kind>, e.g. scripted:realistic",
     "roleplay": "roleplay:<model>, e.g. roleplay:embedded",
@@ -45,8 +46,7 @@ def make_user(name: str, *, options: Mapping[str, Any] | None = None) -> UserSou
     else:
         family, _, rest = name.partition(":")
     if "." in family:  # an outside object, package.module:attribute
-        return cast(UserSource, REGISTRY.load(name)("", options=options))
+        return cast(UserSource, REGISTRY.make(name, "", options=options, needs=_NEEDS))
     if not rest and family in _SHAPES:
         raise UsageError(f"user {name!r} is incomplete", expected=_SHAPES[family])
-    factory = REGISTRY.load(family)
-    return cast(UserSource, factory(rest, options=options))
+    return cast(UserSource, REGISTRY.make(family, rest, options=options, needs=_NEEDS))

@@ -35,6 +35,7 @@ REGISTRY = Registry(
 SCRIPTED = ("eager", "patient")
 """Names of the scripted agents that every gym ships."""
 
+_NEEDS = ("identity", "start", "aclose")
 _SHAPES = {
     "scripted": "scripted:<name>, e.g. scripted:eager",
     "model": "model:<model>, e.g. model:openai:qwen3@http://127.0.0.1:8000/v1",
@@ -65,12 +66,12 @@ def make_agent(
     else:
         family, _, rest = name.partition(":")
     if "." in family:  # an outside object, package.module:attribute
-        return cast(AgentSource, REGISTRY.load(name)("", written, options))
+        return cast(AgentSource, REGISTRY.make(name, "", written, options, needs=_NEEDS))
     if family not in REGISTRY.names():
         raise unknown_name("agent", name, [_SHAPES.get(n, n) for n in REGISTRY.names()])
     if not rest and family in _SHAPES:
         raise UsageError(f"agent {name!r} is incomplete", expected=_SHAPES[family])
-    return cast(AgentSource, REGISTRY.load(family)(rest, written, options))
+    return cast(AgentSource, REGISTRY.make(family, rest, written, options, needs=_NEEDS))
 
 
 @dataclass(frozen=True)
