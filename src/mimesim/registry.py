@@ -80,7 +80,7 @@ class Registry:
             return self._own(name, module, attribute)
         try:
             found = getattr(importlib.import_module(module), attribute)
-        except Exception as error:  # noqa: BLE001 - what somebody else's module raises
+        except Exception as error:
             raise self._unusable(name, "loaded", error) from error
         return self._fitting(name, found, needs)
 
@@ -97,7 +97,7 @@ class Registry:
             made = factory(*args, **options)
         except MimesimError:
             raise
-        except Exception as error:  # noqa: BLE001 - what somebody else's factory raises
+        except Exception as error:
             raise self._unusable(name, "made", error) from error
         return self._fitting(name, made, needs)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mimesim import stats
+from mimesim.config.ranges import COUNT, check_ranges
 from mimesim.dialogue.episode import Episode
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentSource, GymEnv, Task
@@ -45,6 +46,14 @@ class MatrixConfig:
     seed: int = 0
     concurrency: int = 200
     limits: Limits = Limits(detect_loops=False, empty_retries=0)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "tasks", "concurrency")
 
 
 class Key(NamedTuple):

@@ -92,7 +92,9 @@ def fail(error: UsageError) -> NoReturn:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """Build a table of plain text cells; columns of numbers are right-aligned."""
-    built = Table(title=visible(title) if title else None, title_justify="left", box=None, pad_edge=False)
+    built = Table(
+        title=visible(title) if title else None, title_justify="left", box=None, pad_edge=False
+    )
     for position, column in enumerate(columns):
         cells = [row[position] for row in rows]
         numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)

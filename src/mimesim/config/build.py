@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import types
 import typing
@@ -72,11 +73,17 @@ class Builder:
         try:
             return cls(**given)
         except ConfigError as error:
-            where = error.where or self._where(tree, path)
+            where = error.where or self._named(error.what, tree, path)
             self.problems.append(
                 ConfigError(error.what, where=where, expected=error.expected, mend=error.mend)
             )
         return None
+
+    def _named(self, what: str, tree: Mapping[str, Any], path: tuple[str, ...]) -> str:
+        """Return where the key was set that a config complains of; "" = it has its default."""
+        quoted = re.match(r"'([\w.]+)'", what)
+        key = quoted.group(1).rpartition(".")[2] if quoted else ""
+        return self._where(tree[key], (*path, key)) if key in tree else ""
 
     def convert(self, hint: Any, value: Any, path: tuple[str, ...]) -> Any:
         """Return `value` as the type `hint`, or None when a problem was recorded."""
@@ -193,6 +200,8 @@ def _integer(value: Any) -> int:
 def _float(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | str | float):
         raise TypeError(value)
+    if not math.isfinite(float(value)):
+        raise ValueError(value)
     return float(value)
 
 

@@ -17,8 +17,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from mimesim.errors import EnvironmentFault
+from mimesim.config.ranges import COUNT, check_ranges
+from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.models.codec import TemplateCodec
+from mimesim.models.local import load_pretrained
 from mimesim.models.local_tokens import LocalTokenModel
 from mimesim.models.templates import install
 
@@ -42,6 +44,18 @@ class TinyConfig:
     heads: int = 4
     inner: int = 352
     context: int = 1024
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no model.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "hidden", "layers", "heads", "inner", "context")
+        if self.hidden % (2 * self.heads):
+            raise ConfigError(
+                f"'hidden' cannot be {self.hidden}", expected=f"a multiple of {2 * self.heads}"
+            )
 
 
 def build_tokenizer(words: Iterable[str]) -> PreTrainedTokenizerFast:
@@ -92,10 +106,8 @@ def load_policy(path: Path | str) -> tuple[Any, Any]:
     """Load (model, tokenizer) of a saved policy in fp32.
 
     Raises:
-        EnvironmentFault: no checkpoint there.
+        EnvironmentFault: no checkpoint there, or a damaged one.
     """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     folder = Path(path)
     if not (folder / "config.json").exists():
         raise EnvironmentFault(
@@ -103,8 +115,8 @@ def load_policy(path: Path | str) -> tuple[Any, Any]:
             expected="a folder with config.json, weights and tokenizer",
             mend="train one with `mimesim train agent`, or pass another path",
         )
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    return model.eval(), AutoTokenizer.from_pretrained(folder)
+    loaded = load_pretrained(str(folder.absolute()), dtype="fp32")
+    return loaded.model, loaded.tokenizer
 
 
 def make_tiny_token_model(path: str, options: Mapping[str, Any] | None = None) -> LocalTokenModel:

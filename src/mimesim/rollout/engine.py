@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
+from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.episode import Episode
 from mimesim.dialogue.stop import Status, StopReason
 from mimesim.dialogue.types import Identity, Usage
 from mimesim.envs.actions import ActionFormat
 from mimesim.envs.base import AgentSource, GymEnv, Task
-from mimesim.errors import ConfigError, UsageError
+from mimesim.errors import UsageError
 from mimesim.rollout.driver import Setup, TurnHook, failed_before_start, run_episode
 from mimesim.rollout.events import (
     Counts,
@@ -95,10 +96,8 @@ class EngineConfig:
         Raises:
             ConfigError: naming the key.
         """
-        if self.concurrency < 1:
-            raise ConfigError(f"'concurrency' cannot be {self.concurrency}", expected="1 or more")
-        if self.retries < 0:
-            raise ConfigError(f"'retries' cannot be {self.retries}", expected="0 or more")
+        check_ranges(self, COUNT, "concurrency")
+        check_ranges(self, NATURAL, "retries")
 
 
 @dataclass(frozen=True, slots=True)

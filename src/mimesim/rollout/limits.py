@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from mimesim.errors import ConfigError
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,6 @@ class Limits:
         Raises:
             ConfigError: a limit is not positive.
         """
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if isinstance(value, bool) or value is None:
-                continue
-            lowest = 0 if entry.name.endswith("_retries") else 1
-            wrong = value <= 0 if isinstance(value, float) else value < lowest
-            if wrong:
-                raise ConfigError(
-                    f"'limits.{entry.name}' cannot be {value!r}",
-                    expected="a number of at least 1" if lowest else "0 or more",
-                )
+        check_ranges(self, COUNT, "max_turns", "max_steps", "calls_per_turn", "tokens")
+        check_ranges(self, POSITIVE, "seconds", "step_seconds", "cost")
+        check_ranges(self, NATURAL, "step_retries", "empty_retries")

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from mimesim import config as configs
 from mimesim import jsonio
+from mimesim.config.ranges import COUNT, NATURAL, SHARE, check_ranges
 from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import get_format
 from mimesim.envs.agents.load import make_agent
@@ -34,7 +35,7 @@ from mimesim.rollout.engine import (
 from mimesim.rollout.events import OnEvent
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.record import task_ref
-from mimesim.rollout.store import Plan, Store
+from mimesim.rollout.store import Plan, Store, episode_id
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserSource
 from mimesim.users.load import make_user
@@ -85,15 +86,9 @@ class RunConfig:
         Raises:
             ConfigError: naming the key.
         """
-        for name in ("episodes", "trials", "concurrency"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", expected="1 or more")
-        if self.retries < 0:
-            raise ConfigError(f"'retries' cannot be {self.retries}", expected="0 or more")
-        if not 0 <= self.max_invalid <= 1:
-            raise ConfigError(
-                f"'max_invalid' cannot be {self.max_invalid}", expected="a share from 0 to 1"
-            )
+        check_ranges(self, COUNT, "episodes", "trials", "concurrency")
+        check_ranges(self, NATURAL, "retries")
+        check_ranges(self, SHARE, "max_invalid")
         for name in self.fail_under:
             if name not in METRICS:
                 raise ConfigError(
@@ -192,7 +187,9 @@ async def execute(
         retries=config.retries,
         limits=config.limits,
     )
-    pending = store is None or len(store.kept) < len(prepared.jobs)
+    pending = store is None or any(
+        episode_id(store.run_id, *pair) not in store.kept for pair in prepared.plan.pairs
+    )
     try:
         if pending:
             await prepared.preflight()

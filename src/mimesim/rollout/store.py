@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from mimesim import jsonio
 from mimesim.config import flatten
 from mimesim.dialogue.episode import Episode, read_file
-from mimesim.errors import DataError, EnvironmentFault, UsageError
+from mimesim.errors import DataError, UsageError
 from mimesim.rollout.events import Counts
 from mimesim.rollout.record import now, software
 from mimesim.seeds import fingerprint
@@ -298,7 +298,9 @@ def _old_manifest(paths: Paths) -> dict[str, Any]:
     try:
         old = jsonio.read_object(paths.manifest, "schema", "run_id", "identity", "tasks")
     except DataError as error:
-        raise DataError(error.what, where=error.where, expected=error.expected, mend=mend) from error
+        raise DataError(
+            error.what, where=error.where, expected=error.expected, mend=mend
+        ) from error
     tables = all(isinstance(old[key], dict) for key in ("identity", "tasks"))
     if old["schema"] != SCHEMA or not tables or not isinstance(old["run_id"], str):
         raise DataError(

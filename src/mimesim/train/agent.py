@@ -6,11 +6,12 @@ construction: it is injected into the gym and no optimizer knows it.
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,24 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig
 
+from mimesim import config as configs
 from mimesim import jsonio
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
 from mimesim.envs.load import load_tasks
 from mimesim.errors import ConfigError
 from mimesim.models.local import quiet_loading
 from mimesim.models.tiny import load_policy
 from mimesim.rollout.policy import PolicyConfig
-from mimesim.seeds import derive
+from mimesim.seeds import derive, file_fingerprint
 from mimesim.train.coach import Coach, RuleCoach
 from mimesim.train.collect import GymCollector, NoteConfig, World
 from mimesim.train.credit import CreditConfig
+from mimesim.train.folder import newest_checkpoint, training_folder
 from mimesim.train.grpo import CsdConfig, CsdTrainer
 from mimesim.users.load import make_user
+
+_MARK = "mimesim.json"
+"""Written last into a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +86,10 @@ class AgentConfig:
         Raises:
             ConfigError: naming the key.
         """
+        check_ranges(self, COUNT, "batches", "prompts", "minibatches", "micro_rows", "save_every")
+        check_ranges(self, COUNT, "threads")
+        check_ranges(self, POSITIVE, "lr")
+        check_ranges(self, NATURAL, "warmup")
         if self.group < 2:
             raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one task")
         if self.prompts * self.group % self.minibatches:
@@ -107,11 +118,28 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         `notes` counts, `wall_s`, `cpu_s`.
 
     Raises:
-        UsageError: wrong settings or surroundings.
+        UsageError: wrong settings or surroundings, or the folder holds another training.
+        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
-    done = config.out / "agent.json"
-    if done.exists():
-        return dict(jsonio.read_json(done))
+    place = {"checkpoint": str(config.out / "policy")}
+    with training_folder(config.out, _settings(config)):
+        done = config.out / "agent.json"
+        if done.exists():
+            return {**jsonio.read_object(done, "curve", "steps"), **place}
+        result = {**place, **_train(config, on_batch)}
+        jsonio.write_json(done, result)
+        return result
+
+
+def _settings(config: AgentConfig) -> dict[str, Any]:
+    """Return all that decides the result; the start is known by its weights, not its place."""
+    weights = config.init / "model.safetensors"
+    start = file_fingerprint(weights) if weights.is_file() else str(config.init)
+    neutral = replace(config, init=Path(), out=Path(), threads=1, save_every=1)
+    return {"kind": "agent", **configs.dump(neutral), "init": start, "out": ""}
+
+
+def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     torch.set_num_threads(config.threads)
     started, cpu = time.monotonic(), time.process_time()
     model, tokenizer = load_policy(config.init)
@@ -127,6 +155,7 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         world, tasks, tokenizer, config.policy, config.seed, _coach(config), config.notes
     )
     keeper = _Keeper(config, collector, on_batch)
+    checkpoint = keeper.last_checkpoint()
     with quiet_loading(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
         trainer = CsdTrainer(
@@ -143,14 +172,12 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
             csd=config.csd,
         )
         trainer.remove_callback(PrinterCallback)
-        checkpoint = keeper.last_checkpoint()
         with closing(collector):
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     model.eval()
     model.save_pretrained(config.out / "policy")
     tokenizer.save_pretrained(config.out / "policy")
-    result = {
-        "checkpoint": str(config.out / "policy"),
+    return {
         "steps": config.batches,
         "user": config.user,
         "seed": config.seed,
@@ -159,8 +186,6 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         "wall_s": round(time.monotonic() - started, 1),
         "cpu_s": round(time.process_time() - cpu, 1),
     }
-    jsonio.write_json(done, result)
-    return result
 
 
 def _coach(config: AgentConfig) -> Coach | None:
@@ -208,7 +233,7 @@ def _arguments(config: AgentConfig) -> GRPOConfig:
         logging_steps=config.minibatches,
         save_strategy="steps",
         save_steps=config.save_every * config.minibatches,
-        save_total_limit=1,
+        save_total_limit=2,  # the older one stays until the newer has its ring and curve
         report_to=[],
         disable_tqdm=True,
     )
@@ -227,14 +252,13 @@ class _Keeper(TrainerCallback):
 
     def last_checkpoint(self) -> Path | None:
         """Return the newest whole checkpoint, its ring and curve restored."""
-        folders = (self._config.out / "trainer").glob("checkpoint-*/mimesim.json")
-        newest = max(folders, key=lambda p: int(p.parent.name.rpartition("-")[2]), default=None)
+        newest = newest_checkpoint(self._config.out / "trainer", _MARK)
         if newest is None:
             return None
-        state = jsonio.read_json(newest)
+        state = jsonio.read_object(newest / _MARK, "curve", "ring")
         self.curve = list(state["curve"])
         self._collector.ring.restore(state["ring"])
-        return newest.parent
+        return newest
 
     def on_log(
         self, args: Any, state: Any, control: Any, logs: Mapping[str, Any], **_: Any
@@ -247,6 +271,7 @@ class _Keeper(TrainerCallback):
             key: float(value)
             for key, value in logs.items()
             if value is not None
+            and math.isfinite(float(value))
             and (key in kept or key.startswith(("episode/", "credit/", "csd/")))
         }
         batch = state.global_step // self._config.minibatches
@@ -262,7 +287,7 @@ class _Keeper(TrainerCallback):
         """Write ring and curve last: a checkpoint without them is not whole."""
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         jsonio.write_json(
-            folder / "mimesim.json", {"curve": self.curve, "ring": self._collector.ring.state()}
+            folder / _MARK, {"curve": self.curve, "ring": self._collector.ring.state()}
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import torch
 
 from mimesim import jsonio, prompts, seeds
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.corpora.base import Corpus, HumanDialogue, is_held_out
 from mimesim.corpora.load import open_corpus
 from mimesim.errors import DataError, UsageError
@@ -24,6 +25,7 @@ from mimesim.models import templates
 from mimesim.models.embedded import embedded_folder
 from mimesim.models.local import Loaded, load_pretrained, quiet_loading
 from mimesim.train.cards import user_card
+from mimesim.train.folder import training_folder
 from mimesim.train.heldout import HeldOut, held_out_nll
 from mimesim.train.rows import SYSTEM_TEMPLATE, Rows, TrainRow, midtrain_rows
 from mimesim.train.sft import Progress, SftConfig, run_sft
@@ -70,6 +72,18 @@ class UserConfig:
     save_every: int = 20
     resume: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "token_budget", "eval_conversations", "max_length")
+        check_ranges(self, COUNT, "batch_size", "threads")
+        check_ranges(self, NATURAL, "corpus_limit", "warmup_steps", "lora_rank", "save_every")
+        check_ranges(self, POSITIVE, "lr")
+        check_ranges(self, SHARE, "held_out_share")
+
 
 @dataclass(frozen=True, slots=True)
 class _Material:
@@ -92,13 +106,21 @@ def train_user(
     Raises:
         UsageError: `out` holds a run with other settings.
         DataError: nothing to train on or to score.
-        EnvironmentFault: model or corpus is not installed, or the template is unfit.
+        EnvironmentFault: model or corpus is not installed, the template is unfit, the disk is
+            full, a checkpoint is damaged, or another process trains there.
     """
-    out = Path(cfg.out)
-    digest = _digest(cfg)
-    done = _finished(out, digest) if cfg.resume else None
-    if done is not None:
-        return done
+    settings = _settings(cfg)
+    digest = seeds.fingerprint(jsonio.canonical(settings))
+    with training_folder(cfg.out, settings, fresh=not cfg.resume):
+        if not cfg.resume:
+            (cfg.out / _RESULT).unlink(missing_ok=True)
+        return _finished(cfg.out, digest) or _train(cfg, digest, on_progress)
+
+
+def _train(
+    cfg: UserConfig, digest: str, on_progress: Callable[[Progress], None] | None
+) -> dict[str, Any]:
+    out = cfg.out
     wall, cpu = time.monotonic(), time.process_time()
     torch.set_num_threads(cfg.threads)
     loaded = _load_model(cfg)
@@ -131,19 +153,25 @@ def train_user(
     return result
 
 
-def _digest(cfg: UserConfig) -> str:
-    """Identify the settings that decide the result."""
-    neutral = replace(cfg, out=Path(), resume=True, threads=1, save_every=0)
-    settings = {key: str(value) for key, value in asdict(neutral).items()}
-    return seeds.fingerprint(jsonio.canonical([settings, prompts.prompt_hash(SYSTEM_TEMPLATE)]))
+def _settings(cfg: UserConfig) -> dict[str, Any]:
+    """Return all that decides the result; own logs are known by their bytes, too."""
+    neutral = asdict(replace(cfg, out=Path(), resume=True, threads=1, save_every=0))
+    logs = Path(cfg.corpus)
+    return {
+        "kind": "user",
+        **neutral,
+        "out": "",
+        "prompt": prompts.prompt_hash(SYSTEM_TEMPLATE),
+        "logs": seeds.file_fingerprint(logs) if logs.is_file() else "",
+    }
 
 
 def _finished(out: Path, digest: str) -> dict[str, Any] | None:
     path = out / _RESULT
     if not path.is_file():
         return None
-    stored = jsonio.read_json(path)
-    if stored.get("digest") != digest:
+    stored = jsonio.read_object(path, "digest", "result")
+    if stored["digest"] != digest:
         raise UsageError(
             "this folder holds a user that was trained with other settings",
             where=str(out),
@@ -201,7 +229,7 @@ def _before(cfg: UserConfig, digest: str, loaded: Loaded, rows: list[TrainRow]) 
     """Score the untrained model, or read what an interrupted run of the same settings scored."""
     path = Path(cfg.out) / _BEFORE
     if cfg.resume and path.is_file():
-        stored = jsonio.read_json(path)
+        stored = jsonio.read_object(path, "digest", "nll")
         if stored["digest"] == digest:
             return HeldOut({name: tuple(tokens) for name, tokens in stored["nll"].items()})
     scored = held_out_nll(loaded.model, rows, batch_size=cfg.batch_size)

@@ -24,8 +24,10 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
 from mimesim import seeds
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
 from mimesim.errors import ConfigError, DataError
 from mimesim.models.local import quiet_loading
+from mimesim.train.folder import newest_checkpoint
 from mimesim.train.optimizers import MuonAdamW
 from mimesim.train.rows import TrainRow
 
@@ -70,6 +72,17 @@ class SftConfig:
     log_every: int = 50
     device: Literal["cpu", "auto"] = "cpu"
     resume: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "epochs", "batch_size", "accumulation", "threads", "log_every")
+        check_ranges(self, NATURAL, "steps", "warmup_steps", "weight_decay", "lora_rank")
+        check_ranges(self, NATURAL, "muon_lr", "save_every")
+        check_ranges(self, POSITIVE, "lr", "max_grad_norm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,7 @@ def run_sft(
             optimizers=(_muon(model, cfg), None),
         )
         trainer.remove_callback(PrinterCallback)
-        start = _last_checkpoint(_folder(cfg)) if cfg.resume else None
+        start = newest_checkpoint(_folder(cfg), "trainer_state.json") if cfg.resume else None
         trainer.train(resume_from_checkpoint=str(start) if start else None)
     shutil.rmtree(_folder(cfg), ignore_errors=True)
     trained = trainer.model.merge_and_unload() if cfg.lora_rank else trainer.model
@@ -314,12 +327,6 @@ def _plain(model: Any) -> Any:
 
 def _folder(cfg: SftConfig) -> Path:
     return cfg.out / "unfinished"
-
-
-def _last_checkpoint(folder: Path) -> Path | None:
-    """Return the newest whole checkpoint; its state file is what the trainer writes last."""
-    whole = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json")]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 @contextmanager

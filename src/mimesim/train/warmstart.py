@@ -11,10 +11,12 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mimesim import config as configs
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.dialogue.types import PublicMessage, Reply, Role
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentMove, AgentView, Task
@@ -26,6 +28,7 @@ from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer
 from mimesim.scenarios import compact
 from mimesim.seeds import derive, generator
 from mimesim.train.coach import NOTE_WORDS, rule_note
+from mimesim.train.folder import training_folder
 from mimesim.train.rows import TrainRow
 from mimesim.train.sft import Progress, SftConfig, run_sft
 from mimesim.users.scripted.compact import CompactUser, phrase_bank
@@ -51,6 +54,15 @@ class DemoConfig:
     )
     noted: float = 0.3
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "rows")
+        check_ranges(self, SHARE, "noted")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmConfig:
@@ -73,6 +85,16 @@ class WarmConfig:
     save_every: int = 200
     threads: int = 1
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "steps", "batch", "threads")
+        check_ranges(self, NATURAL, "muon_lr", "save_every")
+        check_ranges(self, POSITIVE, "lr")
+
 
 def warm_start(
     config: WarmConfig, *, on_progress: Callable[[Progress], None] | None = None
@@ -81,7 +103,18 @@ def warm_start(
 
     Returns:
         JSON values: checkpoint, steps, tokens, learnt_tokens, parameters, losses.
+
+    Raises:
+        UsageError: the folder holds a training with other settings.
+        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
+    neutral = replace(config, out=Path(), threads=1, save_every=0)
+    settings = {"kind": "warm start", **configs.dump(neutral), "out": ""}
+    with training_folder(config.out, settings):
+        return _train(config, on_progress)
+
+
+def _train(config: WarmConfig, on_progress: Callable[[Progress], None] | None) -> dict[str, Any]:
     seed = derive(config.seed, "warm-start")
     tokenizer = build_tokenizer(vocabulary())
     demos = demonstration_rows(tokenizer, config.demos, seed)

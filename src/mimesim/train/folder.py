@@ -1,0 +1,142 @@
+"""The folder of a training: whose it is, that nobody else writes there, and what a disk can do.
+
+All stages work inside `training_folder`, so a folder holds one training only, two processes cannot
+spoil one another's checkpoints, and a full disk is told in one line, whichever library met it.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from mimesim import jsonio
+from mimesim.errors import DataError, EnvironmentFault, UsageError
+
+_CLAIM = "training.json"
+_LOCK = ".training.lock"
+_TIGHT = 2**20
+"""Free bytes below which a failed write is taken for a full disk."""
+_DISK_ERRORS = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ENOTDIR,
+    errno.EISDIR,
+)
+_WRITE_TROUBLE = re.compile(
+    r"no space left|storagefull|file too large|quota|i/o error|ioerror|read-only"
+    r"|failed writing|file write failed|unexpected pos",
+    re.IGNORECASE,
+)
+
+
+@contextmanager
+def training_folder(
+    out: Path, settings: Mapping[str, Any], *, fresh: bool = False
+) -> Iterator[None]:
+    """Hold `out` for a training with `settings`.
+
+    Args:
+        out: the folder; made if need be.
+        settings: JSON values of all that decides the result, paths and the like left out.
+        fresh: start over: what another training left there is given up.
+
+    Raises:
+        UsageError: the folder belongs to a training with other settings.
+        EnvironmentFault: it cannot be written, or another process trains there.
+    """
+    with jsonio.open_locked(out / _LOCK), _writing(out):
+        _claim(out / _CLAIM, settings, fresh=fresh)
+        yield
+
+
+def newest_checkpoint(trainer: Path, mark: str) -> Path | None:
+    """Return the newest checkpoint of a trainer that was written to its end.
+
+    Args:
+        trainer: folder of the checkpoints.
+        mark: the JSON file that is written last; without it a checkpoint is unfinished.
+
+    Raises:
+        EnvironmentFault: a finished checkpoint is damaged.
+    """
+    finished = [path.parent for path in trainer.glob(f"checkpoint-*/{mark}") if _is_json(path)]
+    newest = max(finished, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    if newest is not None:
+        _refuse_damaged(newest)
+    return newest
+
+
+def _claim(path: Path, settings: Mapping[str, Any], *, fresh: bool) -> None:
+    wanted = jsonio.loads(jsonio.dumps(settings))
+    if path.exists() and not fresh:
+        stored = jsonio.read_object(path)
+        differing = sorted(k for k in wanted | stored if wanted.get(k) != stored.get(k))
+        if differing:
+            key = differing[0]
+            more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+            raise UsageError(
+                f"this folder holds a training with other settings: {key} was "
+                f"{stored.get(key)!r}, is {wanted.get(key)!r}{more}",
+                where=str(path.parent),
+                expected="the same settings, to go on with it",
+                mend="choose another --out, or remove the folder",
+            )
+    jsonio.write_json(path, wanted)
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        jsonio.read_object(path)
+    except DataError:  # the writer was killed in the middle of it
+        return False
+    return True
+
+
+def _refuse_damaged(checkpoint: Path) -> None:
+    for path in sorted(checkpoint.iterdir()):
+        try:
+            if path.suffix == ".safetensors":
+                with safe_open(path, "pt") as weights:
+                    weights.keys()
+            elif path.suffix in (".pt", ".pth", ".bin"):
+                zipfile.ZipFile(path).close()
+        except (OSError, SafetensorError, zipfile.BadZipFile) as error:
+            raise EnvironmentFault(
+                f"a checkpoint is damaged: {error}",
+                where=str(path),
+                expected="the file as the trainer wrote it",
+                mend=f"remove {checkpoint}; the training goes on from the checkpoint before it, "
+                "or from the start",
+            ) from error
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Tell a full or broken disk in one line: each library has its own error for it."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        raise jsonio.disk_fault(error.filename or out, error) from error
+    except (RuntimeError, SafetensorError) as error:
+        told = _WRITE_TROUBLE.search(str(error))
+        if told is None and shutil.disk_usage(out).free >= _TIGHT:
+            raise
+        trouble = OSError(0, told.group() if told else "no space left")
+        raise jsonio.disk_fault(out, trouble) from error
