@@ -95,15 +95,15 @@ def test_the_demo_claims_what_its_intervals_carry(tmp_path: Path) -> None:
     assert first.value.value == pytest.approx(0.5)
     assert first.value.low is not None
     assert first.value.low > 0
-    assert "+50.0 points more held-out success than before RL" in made.verdict
+    assert "+50.0 points against its warm start [" in made.verdict
     assert "Adding CSD: +0.0 [+0.0, +0.0], not resolved." in made.verdict
 
 
 def test_an_unresolved_headline_says_so(tmp_path: Path) -> None:
     finish(SIZES["demo"], tmp_path, lambda arm, task: (task + len(arm)) % 2 == 0)
     made = build_record(SIZES["demo"], tmp_path)
-    assert "not resolved: held-out success" in made.verdict
-    assert "more held-out success" not in made.verdict
+    assert "not resolved against its warm start" in made.verdict
+    assert " points against" not in made.verdict
 
 
 def test_a_quick_run_claims_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mimesim import jsonio
-from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError
+from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, UsageError
 from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer, load_policy
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.agent import AgentConfig, BatchLog, train_agent
@@ -129,11 +129,11 @@ def test_a_checkpoint_without_its_ring_is_not_gone_on_from(start: Path, tmp_path
 
     with pytest.raises(KeyboardInterrupt):
         train_agent(config(start, tmp_path), on_batch=interrupt)
-    (kept,) = (tmp_path / "trainer").glob("checkpoint-*/mimesim.json")
-    kept.unlink()  # killed between the weights and the rest
+    kept = sorted((tmp_path / "trainer").glob("checkpoint-*/mimesim.json"))
+    kept[-1].unlink()  # killed between the weights and the rest
     heard: list[int] = []
     train_agent(config(start, tmp_path), on_batch=lambda log: heard.append(log.batch))
-    assert heard == [1, 2, 3, 4]
+    assert heard == [2, 3, 4]
 
 
 def test_without_csd_no_coach_is_asked(start: Path, tmp_path: Path) -> None:
@@ -163,6 +163,15 @@ def test_settings_that_cannot_be_trained_with(
 ) -> None:
     with pytest.raises((ConfigError, UnknownNameError), match=words):
         train_agent(config(start, tmp_path, **changed))
+
+
+def test_a_folder_holds_one_training_only(
+    start: Path, trained: tuple[Path, dict[str, Any]]
+) -> None:
+    for changed in ({"lr": 2e-3}, {"user": "scripted:easy"}, {"csd": CsdConfig(alpha=0.2)}):
+        with pytest.raises(UsageError, match="training with other settings"):
+            train_agent(config(start, trained[0], **changed))
+    assert train_agent(config(start, trained[0], save_every=3, threads=2)) == trained[1]
 
 
 def test_a_missing_start_and_an_unknown_user_are_named(start: Path, tmp_path: Path) -> None:

@@ -148,21 +148,26 @@ def _interval(estimate: Estimate) -> str:
 def _verdict(config: StudyConfig, differences: Sequence[Difference]) -> str:
     if config.name == "quick":
         return "Plumbing check only: every stage ran; a run of this size supports no claim."
-    sentences = []
-    for d in differences:
-        if d.arm == REALISTIC and d.headline:
-            how = "more" if (d.value.low or 0) > 0 else "not resolved:"
-            against = "before RL" if d.baseline == WARM else "trained with the cooperative user"
-            sentences.append(
-                f"{_points(d.value.value)} points {how} held-out success than {against} "
-                f"{_interval(d.value)}"
-            )
+    sentences = [
+        _compared(
+            d, "its warm start" if d.baseline == WARM else "one trained with the cooperative user"
+        )
+        for d in differences
+        if d.arm == REALISTIC and d.headline
+    ]
     csd = next((d for d in differences if d.arm == CSD), None)
-    text = "The agent trained with the realistic user has " + ", and ".join(sentences) + "."
+    text = "Held-out success of the agent trained with the realistic user: "
+    text += ", ".join(sentences) + "."
     if csd is not None:
         state = "resolved" if csd.value.resolved else "not resolved"
         text += f" Adding CSD: {_points(csd.value.value)} {_interval(csd.value)}, {state}."
     return text
+
+
+def _compared(d: Difference, against: str) -> str:
+    if not d.value.resolved:
+        return f"not resolved against {against} ({_points(d.value.value)} {_interval(d.value)})"
+    return f"{_points(d.value.value)} points against {against} {_interval(d.value)}"
 
 
 def _tiles(

@@ -59,7 +59,12 @@ def training_folder(
     """
     with jsonio.open_locked(out / _LOCK), _writing(out):
         _claim(out / _CLAIM, settings, fresh=fresh)
-        yield
+        try:
+            yield
+        except UsageError:
+            if {path.name for path in out.iterdir()} == {_CLAIM, _LOCK}:
+                (out / _CLAIM).unlink()  # a mistyped setting: nothing came of it
+            raise
 
 
 def newest_checkpoint(trainer: Path, mark: str) -> Path | None:
