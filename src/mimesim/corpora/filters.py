@@ -37,7 +37,7 @@ _WORD = re.compile(r"[a-z]+")
 _WEB = re.compile(
     r"https?:|www\.\w|\b[\w-]+\.(?:com|net|org|edu|gov|io|co|tv|me|info|biz|games)\b", re.I
 )
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PHONE = re.compile(
     r"(?<![\w-])(?!(?:19|20)\d\d-(?:19|20)\d\d\b)(?:\+?\d[\s().-]{0,2}){7,15}(?![\w-])"
 )

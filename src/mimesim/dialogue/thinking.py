@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from mimesim.dialogue.types import Thought
 
-_TAG = re.compile(r"<\s*(/?)\s*(?:seed\s*:\s*)?think(?:ing)?\s*(/?)\s*>", re.IGNORECASE)
+_TAG = re.compile(
+    r"<\s*(?:(/)\s*)?(?:seed\s*:\s*)?think(?:ing)?\s*(?:(/)\s*)?>", re.IGNORECASE
+)  # no two neighboring runs of white space: they would make it quadratic
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 OPENER = "<think>\n"
 """What a template writes when it pre-fills the opening of a private block."""
@@ -119,6 +121,7 @@ def _opens_first(text: str) -> bool:
 def _parts(text: str, depth: int) -> _Parts:
     pieces: list[tuple[bool, str]] = []  # (private, words) in order
     position = tags = 0
+    all_private = 0  # pieces before this one are private, whatever they were taken for
     closed = False
     for tag in _TAG.finditer(text):
         tags += 1
@@ -132,8 +135,9 @@ def _parts(text: str, depth: int) -> _Parts:
         elif depth:
             depth, closed = depth - 1, True
         else:  # a close tag without opener: all that came before it was private
-            pieces, closed = [(True, words) for _, words in pieces], True
+            all_private, closed = len(pieces), True
     pieces.append((depth > 0, text[position:]))
-    private = [words for hidden, words in pieces if hidden]
-    public = "".join(words for hidden, words in pieces if not hidden)
+    hidden = [private or i < all_private for i, (private, _) in enumerate(pieces)]
+    private = [words for (_, words), kept in zip(pieces, hidden, strict=True) if kept]
+    public = "".join(words for (_, words), kept in zip(pieces, hidden, strict=True) if not kept)
     return _Parts(private, public, tags, closed, depth)

@@ -38,6 +38,7 @@ Send = Callable[[AsyncOpenAI], Awaitable[Any]]
 """Makes one call of the SDK and returns its raw response."""
 
 _NO_KEY = "none"  # the SDK insists on a key; servers without one ignore it
+_LONG_SECRET = 8  # characters; a shorter one may stand in any text by chance
 _NO_LIST = frozenset({400, 404, 405, 501})  # answers of servers without `/models`
 
 
@@ -170,6 +171,7 @@ class _Endpoint:
         try:
             async with asyncio.timeout(min(self.options.timeout_s, left_s)):
                 response = await send(client)
+            self._refuse_echo(response.text)
             answer = jsonio.loads(response.text)
             if isinstance(answer, Mapping) and answer.get("error"):
                 raise _AttemptFailed(from_body(answer, 200, response.headers))
@@ -205,11 +207,18 @@ class _Endpoint:
             )
         return self._client
 
+    def _refuse_echo(self, text: str) -> None:
+        """Refuse an answer that quotes our key: it would stand in an utterance and in files."""
+        if any(len(secret) >= _LONG_SECRET and secret in text for secret in self._secrets):
+            raise _AttemptFailed(Trouble("an answer that quotes the key", 200))
+
     def _pause(self, trouble: Trouble, failures: int) -> float:
-        if trouble.retry_after is not None:
-            return trouble.retry_after
         longest = min(self.options.backoff_max_s, self.options.backoff_s * 2.0 ** (failures - 1))
-        return longest * self._jitter.uniform(0.5, 1.0)
+        own = longest * self._jitter.uniform(0.5, 1.0)
+        if trouble.retry_after is None:
+            return own
+        # A first hint is believed; whoever is refused again after it waits longer by himself.
+        return trouble.retry_after if failures == 1 else max(trouble.retry_after, own)
 
     def _spent(self, trouble: Trouble, budget_s: float, attempts: int) -> InfraError:
         return InfraError(

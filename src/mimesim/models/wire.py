@@ -18,6 +18,8 @@ from mimesim.models.base import ChatMessage, Completion, Continuation, Sampling
 from mimesim.models.endpoint import EndpointOptions, Price
 from mimesim.models.structured import parse_object
 
+LONGEST = 200_000
+"""Characters of one text; a server that sends more has run away from its own token limit."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FINISH = {"": "stop", "eos": "stop", "stop_sequence": "stop", "function_call": "tool_calls"}
 
@@ -95,12 +97,11 @@ def read_chat(answer: Any, price: Price | None) -> Completion:
     finish = str(choice.get("finish_reason") or "")
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
     refusal = _text(message.get("refusal"))
-    calls = message.get("tool_calls") or ()
     return Completion(
         text=_text(message.get("content")) or refusal,
         finish_reason="content_filter" if refusal else _FINISH.get(finish, finish),
         reasoning=Thought(reasoning) if reasoning else None,
-        tool_calls=tuple(_tool_call(call) for call in calls if isinstance(call, Mapping)),
+        tool_calls=tuple(_tool_call(call) for call in _list_of_objects(message, "tool_calls")),
         usage=count_usage(answer.get("usage"), price),
     )
 
@@ -115,9 +116,12 @@ def read_tokens(answer: Any) -> Continuation | None:
     ids = choice.get("token_ids")
     if not isinstance(ids, list):
         return None
-    scores = (choice.get("logprobs") or {}).get("token_logprobs")
-    if scores is not None and len(scores) != len(ids):
-        raise ValueError(f"{len(ids)} ids and {len(scores)} log-probs")
+    if not all(type(one) is int and one >= 0 for one in ids):
+        raise ValueError("token ids that are none")
+    held = choice.get("logprobs")
+    scores = held.get("token_logprobs") if isinstance(held, Mapping) else None
+    if scores is not None and (not isinstance(scores, list) or len(scores) != len(ids)):
+        raise ValueError(f"{len(ids)} ids without a log-prob each")
     return Continuation(
         ids=tuple(ids),
         logprobs=None if scores is None else tuple(_score(one) for one in scores),
@@ -154,7 +158,7 @@ def count_usage(reported: Any, price: Price | None) -> Usage:
 
 def _count(table: Any, key: str) -> int | None:
     value = table.get(key) if isinstance(table, Mapping) else None
-    return value if type(value) is int else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def _first_choice(answer: Any) -> Mapping[str, Any]:
@@ -187,13 +191,28 @@ def _encodable(text: str) -> str:
 
 def _text(content: Any) -> str:
     """Return the words of a content field: text, or a list of parts of which some are text."""
+    if content is None:
+        return ""
     if isinstance(content, list):
         return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
+    if not isinstance(content, str):
+        raise ValueError(f"content of type {type(content).__name__}")
+    if len(content) > LONGEST:
+        raise ValueError(f"a text of {len(content)} characters")
+    return content
+
+
+def _list_of_objects(message: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    entries = message.get(key) or []
+    if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
+        raise ValueError(f"{key} is no list of objects")
+    return entries
 
 
 def _tool_call(call: Mapping[str, Any]) -> ToolCall:
     function = call.get("function") or {}
+    if not isinstance(function, Mapping):
+        raise ValueError("a tool call whose function is no object")
     arguments = function.get("arguments")
     text = arguments if isinstance(arguments, str) else jsonio.dumps(arguments or {})
     problem = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 FIELD_NAMES: dict[str, str] = {
@@ -58,7 +59,7 @@ _PHRASES: dict[str, str] = {
     "purchase_date": r"(?:purchase|order) date|date of (?:the |your )?(?:purchase|order)"
     r"|when (?:did you|was it) (?:buy|bought|order|ordered|purchase|purchased)",
     "refund_target": r"refund (?:target|method|to)|(?:where|how|which way) (?:should|shall|would|do|can)"
-    r"[^.?!]*(?:refund|money|pay)|(?:money|refund|paid|sum|amount)[^.?!]*(?:go to|sent to|paid to|prefer)",
+    r"[^.?!]{0,200}(?:refund|money|pay)|(?:money|refund|paid|sum|amount)[^.?!]{0,200}(?:go to|sent to|paid to|prefer)",
     "new_address": r"new (?:\w+ )?address|address (?:should|do you want)|where should (?:it|the order|we) (?:go|send)",
     "new_phone": r"new (?:phone|telephone|mobile|cell|number)",
     "extra_item": r"(?:which|what) (?:article|item|product)|(?:article|item|product) (?:to add|you want|should)",
@@ -90,6 +91,7 @@ def field_name(field: str) -> str:
     return FIELD_NAMES.get(field, field.replace("_", " "))
 
 
+@lru_cache(maxsize=16)
 def fold(text: str) -> str:
     """Return `text` with curly quotes and dashes made plain, lower case, blanks collapsed."""
     return " ".join(text.translate(_CURLY).casefold().split())
@@ -130,6 +132,8 @@ def says(text: str, value: str) -> bool:
 
 
 def _bounded(needle: str, text: str) -> bool:
+    if needle not in text:
+        return False
     start = r"(?<!\w)" if needle[0].isalnum() else ""
     end = r"(?!\w)" if needle[-1].isalnum() else ""
     return re.search(start + re.escape(needle) + end, text) is not None

@@ -192,12 +192,15 @@ def _parrots(spoken: Sequence[str], heard: Sequence[str]) -> bool:
 
 
 def _in_order(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return how many words of `left` occur in `right` in the same order (LCS length)."""
-    row = [0] * (len(right) + 1)
-    for word in left:
-        diagonal = 0
-        for j, other in enumerate(right, start=1):
-            above = row[j]
-            row[j] = diagonal + 1 if word == other else max(above, row[j - 1])
-            diagonal = above
-    return row[-1]
+    """Return how many words of `left` occur in `right` in the same order (LCS length).
+
+    Bit-parallel: one big number holds a row of the table, so that long texts take no time.
+    """
+    places: dict[str, int] = {}
+    for i, word in enumerate(left):
+        places[word] = places.get(word, 0) | 1 << i
+    whole = row = (1 << len(left)) - 1
+    for word in right:
+        found = row & places.get(word, 0)
+        row = (row + found | row - found) & whole
+    return len(left) - row.bit_count()

@@ -34,7 +34,7 @@ from mimesim.users.guards import Fault, Mode, Situation
 from mimesim.users.settings import Settings
 
 _SEEDS = 2**63
-_UNUSABLE = ("empty", "incomplete")
+_UNUSABLE = ("empty", "incomplete", "refused")
 """Faults that leave nothing to deliver, whatever the mode; drawn again with twice the tokens."""
 
 
@@ -199,7 +199,9 @@ class Simulator:
         marked = read_marker(text, self._markers)
         faults: list[Fault] = []
         silent_start = scene.opening and not scene.agent_text
-        if not parts.complete:
+        if completion.finish_reason == "content_filter":  # the provider's words, not the person's
+            faults.append(Fault("refused", hard=True))
+        elif not parts.complete:
             faults.append(Fault("incomplete", hard=True))
         elif is_blank(marked.text) and (marked.action is UserAction.SAY or silent_start):
             faults.append(Fault("empty", hard=True))

@@ -13,10 +13,10 @@ from mimesim.scenarios.fields import FIELD_NAMES, asked_fields, field_name, fold
 from mimesim.scenarios.records import Pools
 from mimesim.scenarios.types import Manual, RequestType
 
-_ADDRESS = r"\d{4} [a-z0-9 .'-]+?, [a-z .'-]+?, [a-z]{2} \d{5}"
+_ADDRESS = r"(?<!\d)\d{4} [a-z0-9 .'-]{1,60}?, [a-z .'-]{1,40}?, [a-z]{2} \d{5}"
 _PHONE = r"(?<![\w-])\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}(?!\w)"
 _SHAPES: dict[str, re.Pattern[str]] = {
-    "email": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "email": re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
     "order_id": re.compile(r"(?<![\w-])\d{10}(?!\w)"),
     "account_id": re.compile(r"(?<![\w@.])(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{10}(?![\w@])"),
     "full_address": re.compile(_ADDRESS),
