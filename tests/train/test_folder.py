@@ -40,7 +40,7 @@ def test_a_folder_belongs_to_its_settings(tmp_path: Path) -> None:
         UsageError, match=r"other settings: lr was 0\.001, is 0\.01.*choose another"
     ):
         hold(out, lr=1e-2)
-    with pytest.raises(UsageError, match="kind was 'user', is 'agent' .and 1 more."):
+    with pytest.raises(UsageError, match=r"kind was 'user', is 'agent' .and 1 more."):
         hold(out, kind="agent", more=1)
     with training_folder(out, {**SETTINGS, "lr": 1e-2}, fresh=True):
         pass
@@ -51,7 +51,8 @@ def test_a_folder_belongs_to_its_settings(tmp_path: Path) -> None:
 def test_a_training_that_came_to_nothing_does_not_keep_the_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError), training_folder(tmp_path, SETTINGS):
         raise DataError("a mistyped name")
-    with pytest.raises(DataError), training_folder(tmp_path, {**SETTINGS, "lr": 1e-2}):
+    other = {**SETTINGS, "lr": 1e-2}
+    with pytest.raises(DataError), training_folder(tmp_path, other):  # noqa: PT012 - the order is it
         jsonio.write_json(tmp_path / "before.json", {})
         raise DataError("after the first hour")
     with pytest.raises(UsageError, match="other settings"):
@@ -98,9 +99,9 @@ def test_a_damaged_checkpoint_is_named_with_the_mend(tmp_path: Path, name: str, 
     ],
 )
 def test_every_library_tells_a_full_disk_in_one_line(tmp_path: Path, trouble: Exception) -> None:
-    with pytest.raises(EnvironmentFault, match="cannot write: .*free space"):
-        with training_folder(tmp_path, SETTINGS):
-            raise trouble
+    told = pytest.raises(EnvironmentFault, match=r"cannot write: .*free space")
+    with told, training_folder(tmp_path, SETTINGS):
+        raise trouble
 
 
 def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:

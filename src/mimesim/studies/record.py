@@ -161,6 +161,8 @@ def _verdict(config: StudyConfig, differences: Sequence[Difference]) -> str:
     if csd is not None:
         state = "resolved" if csd.value.resolved else "not resolved"
         text += f" Adding CSD: {_points(csd.value.value)} {_interval(csd.value)}, {state}."
+    if len(config.sft_seeds) * len(config.rl_seeds) == 1:
+        text += " Intervals are over tasks, for these checkpoints only."
     return text
 
 
