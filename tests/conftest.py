@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import random
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -52,7 +53,12 @@ def _guarded(name: str) -> Any:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Close the network for this process."""
+    """Close the network for this process, and let Ctrl-C through.
+
+    A suite started in the background inherits an ignored SIGINT, and so would the programs that
+    the tests start and interrupt.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in _ORIGINALS:
         setattr(socket.socket, name, _guarded(name))
 

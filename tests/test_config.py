@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from mimesim import config
+from mimesim.config.ranges import COUNT, SHARE, check_ranges
 from mimesim.errors import ConfigError
 
 
@@ -252,3 +253,78 @@ def test_yaml_needs_pyyaml_and_refuses_its_traps(tmp_path: Path) -> None:
 def test_an_override_without_key_and_value_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="key=value"):
         load(overrides=(text,))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    count: int = 1
+    share: float = 0.5
+    span: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_ranges(self, COUNT, "count")
+        check_ranges(self, SHARE, "share")
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Numbers = field(default_factory=Numbers)
+    path: Path | None = None
+    name: str = "n"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("inner.count=0", "--set inner.count: 'count' cannot be 0; expected 1 or more"),
+        ("inner.share=1.5", "--set inner.share: 'share' cannot be 1.5; expected 0 to 1"),
+        ("inner.share=nan", "'inner.share' cannot be nan; expected a number"),
+        ("inner.share=inf", "'inner.share' cannot be inf; expected a number"),
+        ("inner.span=[0.2]", "'inner.span' has 1 entries; expected a list of 2"),
+        ("inner.span=[0.2, 'x']", "'inner.span.1' cannot be 'x'"),
+    ],
+)
+def test_numbers_out_of_range_are_told_where_they_were_set(value: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.load(Outer, overrides=["name=first", value])
+    assert told in str(caught.value)
+
+
+def test_a_complaint_points_at_the_line_of_its_key(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('name = "x"\n\n[inner]\nshare = 0.1\ncount = -3\n')
+    with pytest.raises(ConfigError, match=r"c\.toml:5: 'count' cannot be -3"):
+        config.load(Outer, [file])
+
+
+def test_flags_are_values_and_never_read_as_toml() -> None:
+    flags = [config.Flag("--name", "name", "[1, 2"), config.Flag("--path", "path", "7")]
+    made = config.load(Outer, overrides=["name=other"], flags=flags)
+    assert (made.name, made.path) == ("[1, 2", Path("7"))
+    with pytest.raises(ConfigError, match="--count: 'count' cannot be 0"):
+        config.load(Outer, flags=[config.Flag("--count", "inner.count", 0)])
+    assert config.load(Outer, flags=[config.Flag("--count", "inner.count", None)]) == Outer()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"countt": 1}, "agent 'x': unknown key 'countt' (did you mean 'count'?)"),
+        ({"count": "many"}, "agent 'x': 'count' cannot be 'many'; expected a whole number"),
+        ({"count": 0}, "agent 'x': 'count' cannot be 0"),
+        ({"count": {"a": 1}}, "agent 'x': 'count' is a table"),
+    ],
+)
+def test_options_are_checked_like_a_file(options: dict[str, Any], told: str) -> None:
+    assert config.from_options(Numbers, {"count": 3}, where="agent 'x'") == Numbers(3)
+    assert config.from_options(Numbers, None, where="agent 'x'") == Numbers()
+    with pytest.raises(ConfigError) as caught:
+        config.from_options(Numbers, options, where="agent 'x'")
+    assert told in str(caught.value)
+
+
+def test_logins_are_removed_from_any_url() -> None:
+    for login in ("u:p", "u:p@ss", "u:p/w", "token"):
+        assert config.redact(f"model:openai:m@http://{login}@h/v1") == "model:openai:m@http://***@h/v1"
+    for plain in ("openai:m@http://h:1/v1", '["http://h:1/v1","openai:m@http://h/v1"]'):
+        assert config.redact(plain) == plain

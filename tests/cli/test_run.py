@@ -146,7 +146,7 @@ def test_a_missed_threshold_is_exit_code_1(tmp_path: Path) -> None:
     [
         (("--gym=suport-desk",), "did you mean 'support-desk'"),
         (("--set=limits.max_turn=3",), "unknown key 'limits.max_turn' (did you mean 'max_turns'?)"),
-        (("--max-turns=0",), "'limits.max_turns' cannot be 0"),
+        (("--max-turns=0",), "--max-turns: 'max_turns' cannot be 0"),
         (("--episods=3",), "--episodes"),
         (("--fail-under=succes=1",), "knows no metric 'succes'"),
     ],

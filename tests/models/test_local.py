@@ -189,6 +189,16 @@ def row(**settings: Any) -> RowDraw:
     return RowDraw(prompt_ids=[1], room=1, **{**base, **settings})
 
 
+def test_a_template_that_drops_the_history_is_refused_when_the_model_is_loaded(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    words = tiny.tokenizer()
+    words.chat_template = "{% for m in messages[-1:] %}{{ m['content'] }}{% endfor %}"
+    forgetful = Loaded(tiny.model(), words)
+    with pytest.raises(EnvironmentFault, match="drops earlier turns"):
+        LocalChatModel(forgetful, LocalOptions(dtype="fp32"), Identity("llm", "x"))
+
+
 def test_draws_follow_the_distribution() -> None:
     logits = torch.log(torch.tensor([0.5, 0.3, 0.15, 0.05]))
     free = row()

@@ -368,6 +368,34 @@ def test_one_limiter_waits_out_a_storm_of_429(retry_after: float | None) -> None
     assert storm.refused <= 8 + 8  # those in flight when it began, then single probes
 
 
+@pytest.mark.parametrize("hint", [0.0, -5.0, 0.001])
+def test_a_useless_hint_is_believed_once_only(hint: float) -> None:
+    with StubServer([rate_limited(hint)]) as server:
+        with pytest.raises(InfraError, match="429"):
+            say(server.url, budget_s=1.0, backoff_s=0.1, backoff_max_s=10.0)
+        assert len(server.requests) <= 6
+
+
+def test_nesting_beyond_reason_is_a_damaged_answer() -> None:
+    with StubServer([Fault(200, "[" * 100_000), "here"]) as server:
+        assert say(server.url).text == "here"
+
+
+def test_an_answer_that_quotes_the_key_goes_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "abcd-very-secret")
+    told: list[str] = []
+
+    def echo(request: StubRequest) -> Reply:
+        told.append(request.headers["authorization"])
+        return f"you sent me {request.headers['authorization']}"
+
+    with StubServer(echo) as server, pytest.raises(InfraError) as caught:
+        say(server.url)
+    assert told == ["Bearer abcd-very-secret"]  # asked once: it would be quoted again
+    assert "quotes the key" in str(caught.value)
+    assert "very-secret" not in str(caught.value)
+
+
 def test_a_storm_that_outlasts_the_budget_is_an_infrastructure_error_for_all() -> None:
     with StubServer(Storm(60, 0.1)) as server:
         answers = converse(server.url, 4, budget_s=0.5)

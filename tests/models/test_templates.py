@@ -159,6 +159,28 @@ def test_an_unfit_template_is_refused_with_the_reason(template: str, reason: str
     assert "install" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{% for m in messages[-1:] %}{{ m['role'] + m['content'] }}{% endfor %}", "drops earlier"),
+        ("{% for m in messages %}{{ m['content'] ", "unexpected end of template"),
+        ("{{ raise_exception('not today') }}", "not today"),
+        ("{{ messages[0].foo.bar }}", "no attribute 'foo'"),
+        ("", "it has none"),
+    ],
+)
+def test_a_template_that_loses_what_was_said_is_not_served(template: str, reason: str) -> None:
+    for check in (templates.check_serving, templates.check_template):
+        with pytest.raises(EnvironmentFault, match=reason) as caught:
+            check(with_template(template))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_template_that_only_restricts_is_served() -> None:
+    for template in (ALTERNATING, UNMARKED, FORGETFUL):
+        assert templates.check_serving(with_template(template)).trouble == ""
+
+
 def test_masks_need_marks() -> None:
     with pytest.raises(EnvironmentFault, match="does not mark"):
         templates.mask_rows(with_template(UNMARKED), TALK)

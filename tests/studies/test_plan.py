@@ -52,6 +52,16 @@ def test_arms_of_a_seed_pair_share_tasks_and_start() -> None:
     assert len({seed for found in shared.values() for seed, _ in found}) == len(shared)
 
 
+def test_the_run_seed_moves_every_training() -> None:
+    def seeds(seed: int) -> dict[str, int]:
+        stages = plan_stages(replace(SIZES["study"], seed=seed), OUT)
+        return {s.name: s.settings["seed"] for s in stages if s.kind != "evaluate"}
+
+    first, second = seeds(0), seeds(1)
+    assert first.keys() == second.keys()
+    assert all(first[name] != second[name] for name in first)
+
+
 def test_only_the_csd_arm_has_a_weight() -> None:
     assert [name for name, arm in ARMS.items() if arm.alpha > 0] == ["realistic user + CSD"]
     assert ARMS["realistic user + CSD"].user == ARMS["realistic user"].user

@@ -6,7 +6,10 @@ The stages are real ones, `evaluate` with a scripted agent, and a kind that does
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,14 @@ def evaluation(out: Path, name: str, **changed: Any) -> StagePlan:
 
 def nonsense(out: Path, name: str, needs: tuple[str, ...] = ()) -> StagePlan:
     return StagePlan(name, "no-such-kind", out / name, {}, needs)
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for what another process does."""
+    last = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < last, "it did not happen"
+        time.sleep(0.05)
 
 
 def alive(folder: Path) -> list[str]:
@@ -109,6 +120,29 @@ def test_an_interrupted_study_ends_its_children_and_goes_on_later(tmp_path: Path
     assert finished.stat().st_mtime_ns == before
     cells = jsonio.read_json(stage.result)["cells"]
     assert [len(cell["success"]) + cell["invalid"] for cell in cells] == [600, 600]
+
+
+def test_a_killed_study_leaves_no_stage_behind(tmp_path: Path) -> None:
+    """kill -9 of the scheduler: its stage ends too, so that a new start has the folder alone."""
+    stage = evaluation(tmp_path, "long", users=USERS, tasks=3000)
+    script = (
+        "import pathlib, sys\n"
+        "from mimesim.studies.scheduler import StagePlan, run_stages\n"
+        "from mimesim import jsonio\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "stage = StagePlan('long', 'evaluate', folder, jsonio.read_json(sys.argv[2]))\n"
+        "run_stages([stage], logs=folder / 'logs')\n"
+    )
+    given = tmp_path.parent / f"{tmp_path.name}-settings.json"  # not found by `alive`
+    jsonio.write_json(given, dict(stage.settings))
+    study = subprocess.Popen([sys.executable, "-c", script, str(stage.folder), str(given)])
+    working = stage.folder / "cooperative" / "episodes.jsonl"
+    until(lambda: working.exists() and working.stat().st_size > 0)
+    assert len(alive(tmp_path)) == 2, "the scheduler and its stage"
+    study.kill()
+    study.wait()
+    until(lambda: alive(tmp_path) == [])
+    assert not stage.done()
 
 
 def test_a_failing_stage_is_named_with_its_last_words(tmp_path: Path) -> None:

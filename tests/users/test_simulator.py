@@ -335,6 +335,16 @@ def test_surrogates_are_replaced_and_recorded() -> None:
     assert [(g.guard, g.action) for g in reply.guards] == [("surrogate", "record")]
 
 
+@pytest.mark.parametrize("guards", ["enforce", "flag", "off"])
+def test_a_refusal_of_the_provider_is_never_what_the_person_says(guards: str) -> None:
+    refused = {"content": None, "refusal": "I cannot take part in this."}
+    cut = {"content": "I want my", "finish_reason": "content_filter"}
+    if guards != "flag":
+        assert one(refused, cut, "my money", thinking=False, guards=guards).utterance == "my money"
+    with pytest.raises(UserError, match="refused after"):
+        one(refused, thinking=False, guards=guards)
+
+
 def test_flag_mode_marks_and_delivers_but_never_nothing() -> None:
     reply = one("How can I help you today?", guards="flag")
     assert (reply.utterance, reply.attempts) == ("How can I help you today?", 1)

@@ -11,6 +11,7 @@ from mimesim.bench.agents import Cell, Matrix, MatrixConfig, difference, run_cel
 from mimesim.envs.agents.load import make_agent
 from mimesim.errors import ConfigError
 from mimesim.results import Difference, MatrixRow, RunRecord
+from mimesim.users.load import make_user
 
 USERS = tuple(f"scripted:heldout-{n}" for n in range(1, 8))
 """The evaluation users of the compact desk."""
@@ -65,12 +66,17 @@ def evaluate(
     """
     cells: list[Cell] = []
     total = len(config.arms) * len(config.users)
-    for arm, name in config.arms.items():
-        agent = make_agent(
+    for user in config.users:
+        make_user(user)  # a mistyped name shows before the first hour, not after it
+    agents = {
+        arm: make_agent(
             name,
             action_format=config.matrix.action_format,
             options=dict(config.agent_options) or None,
         )
+        for arm, name in config.arms.items()
+    }
+    for arm, agent in agents.items():
         for user in config.users:
             if on_cell is not None:
                 on_cell(f"{arm} under {user}", len(cells), total)

@@ -44,14 +44,13 @@ def agents(
     from mimesim import config as configs
     from mimesim.bench.evaluate import EvaluationConfig, evaluate
 
-    overrides = list(settings or [])
-    if arm:
-        pairs = (f"{_quoted(label)} = {_quoted(name)}" for label, name in map(_pair, arm))
-        overrides.append(f"arms={{ {', '.join(pairs)} }}")
-    overrides += [f"users=[{', '.join(map(_quoted, user))}]"] if user else []
-    overrides += [f"matrix.seed={seed}"] if seed is not None else []
-    overrides += [f"out={_quoted(str(out.resolve()))}"] if out is not None else []
-    config = configs.load(EvaluationConfig, recipe or [], overrides=overrides)
+    flags = [
+        configs.Flag("--arm", "arms", _pairs(arm) if arm else None),
+        configs.Flag("--user", "users", user or None),
+        configs.Flag("--seed", "matrix.seed", seed),
+        configs.Flag("--out", "out", None if out is None else str(out.absolute())),
+    ]
+    config = configs.load(EvaluationConfig, recipe or [], overrides=settings or [], flags=flags)
 
     def tell(text: str, done: int, total: int) -> None:
         if not quiet:
@@ -96,11 +95,22 @@ def _show(record: Any, config: Any, *, json: bool) -> None:
 def _percent(value: Any) -> str:
     if value.value is None:
         return "unknown"
+    if value.low is None or value.high is None:
+        return f"{100 * value.value:.1f} %"
     return f"{100 * value.value:.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
 def _number(value: Any) -> str:
     return "unknown" if value.value is None else f"{value.value:.3f}"
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = [_pair(text) for text in texts]
+    labels = [label for label, _ in pairs]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--arm names {twice!r} twice", expected="one label for each arm")
+    return dict(pairs)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -110,7 +120,3 @@ def _pair(text: str) -> tuple[str, str]:
             f"--arm {text!r} is not label=agent", expected="e.g. mine=policy:out/agent/policy"
         )
     return label, name
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

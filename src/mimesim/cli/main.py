@@ -152,8 +152,9 @@ def invoke(arguments: Sequence[str]) -> int:
         show_error(UsageError(message, mend="see --help of the verb"))
         return WRONG_USE
     except (KeyboardInterrupt, typer.Abort):
-        note("interrupted; what was finished is kept")
-        return INTERRUPTED
+        code = INTERRUPTED
+    if code == INTERRUPTED:  # typer makes this code of Ctrl-C
+        note("interrupted; what was finished is kept, the same command goes on where it was")
     return code if isinstance(code, int) else 0
 
 

@@ -62,26 +62,25 @@ def command(
     from mimesim import config as configs
     from mimesim.rollout.prepare import RunConfig, prepare
 
-    flags: dict[str, Any] = {
-        "gym": gym,
-        "profile": profile,
-        "split": split,
-        "tasks": tasks,
-        "agent": agent,
-        "user": user,
-        "judge": judge,
-        "episodes": episodes,
-        "trials": trials,
-        "seed": seed,
-        "concurrency": concurrency,
-        "limits.max_turns": max_turns,
-        "limits.seconds": timeout,
-        "retries": max_retries,
-        "max_invalid": max_invalid,
-    }
-    overrides = [f"{key}={value}" for key, value in flags.items() if value is not None]
-    overrides += [f"fail_under.{text}" for text in fail_under or []]
-    prepared = prepare(configs.load(RunConfig, config or (), overrides=[*(set_ or []), *overrides]))
+    flags = [
+        configs.Flag("--gym", "gym", gym),
+        configs.Flag("--profile", "profile", profile),
+        configs.Flag("--split", "split", split),
+        configs.Flag("--tasks", "tasks", None if tasks is None else str(tasks)),
+        configs.Flag("--agent", "agent", agent),
+        configs.Flag("--user", "user", user),
+        configs.Flag("--judge", "judge", judge),
+        configs.Flag("--episodes", "episodes", episodes),
+        configs.Flag("--trials", "trials", trials),
+        configs.Flag("--seed", "seed", seed),
+        configs.Flag("--concurrency", "concurrency", concurrency),
+        configs.Flag("--max-turns", "limits.max_turns", max_turns),
+        configs.Flag("--timeout", "limits.seconds", timeout),
+        configs.Flag("--max-retries", "retries", max_retries),
+        configs.Flag("--max-invalid", "max_invalid", max_invalid),
+    ]
+    overrides = [*(set_ or []), *(f"fail_under.{text}" for text in fail_under or [])]
+    prepared = prepare(configs.load(RunConfig, config or (), overrides=overrides, flags=flags))
     shown = Shown(json=json, quiet=quiet)
     if dry_run:
         shown.plan(prepared)
@@ -107,7 +106,7 @@ def _execute(prepared: Any, out: Path | None, shown: Shown, *, overwrite: bool, 
         with Progress(quiet=shown.quiet) as progress:
             return asyncio.run(execute(prepared, store=store, on_event=progress.tell))
     except KeyboardInterrupt:
-        note(f"interrupted; the same command goes on where it was ({store.paths.episodes})")
+        note(f"episodes so far -> {store.paths.episodes}")
         raise
     finally:
         store.close()

@@ -52,7 +52,8 @@ class StageBars:
         state, fraction = self._told.get(said.stage, ("", -1.0))
         if said.state != state or said.fraction >= fraction + _PLAIN_STEP:
             self._told[said.stage] = (said.state, said.fraction)
-            self._console.print(f"{said.stage}: {said.state}, {said.text}")
+            more = f", {said.text}" if said.state == "running" else ""
+            self._console.print(f"{said.stage}: {said.state}{more}")
 
     def __enter__(self) -> StageBars:
         """Start the bars."""

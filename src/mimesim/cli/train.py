@@ -96,10 +96,12 @@ def _resolved(
     from mimesim import config as configs
     from mimesim.registry import Registry
 
-    overrides = list(settings or [])
-    overrides += [f"seed={seed}"] if seed is not None else []
-    overrides += [f"out={out.resolve()}"] if out is not None else []
-    return configs.load(Registry("config", {}).load(target), recipe or [], overrides=overrides)
+    flags = [
+        configs.Flag("--seed", "seed", seed),
+        configs.Flag("--out", "out", None if out is None else str(out.absolute())),
+    ]
+    kind = Registry("config", {}).load(target)
+    return configs.load(kind, recipe or [], overrides=settings or [], flags=flags)
 
 
 def _show(config: Any, *, json: bool) -> None:

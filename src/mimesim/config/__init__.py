@@ -15,17 +15,20 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mimesim import jsonio
 from mimesim.config.build import SECRET, Builder
 from mimesim.config.sources import (
+    Source,
     apply_environment,
     apply_override,
     merge,
+    put,
     read_dotenv,
     read_file,
     substituted,
+    wrapped,
 )
 from mimesim.errors import ConfigError
 from mimesim.seeds import fingerprint
@@ -37,11 +40,20 @@ HIDDEN = "***"
 """What `dump` writes instead of a secret."""
 
 
+class Flag(NamedTuple):
+    """A value given by a flag of its own: `name` as typed, the dotted `key` that it sets."""
+
+    name: str
+    key: str
+    value: Any
+
+
 def load(
     cls: type[T],
     files: Sequence[Path | str] = (),
     *,
     overrides: Sequence[str] = (),
+    flags: Sequence[Flag] = (),
     env: Mapping[str, str] | None = None,
 ) -> T:
     """Build a config of type `cls`.
@@ -50,12 +62,13 @@ def load(
         cls: a frozen dataclass with typed fields.
         files: config files, later ones win.
         overrides: `dotted.key=value`; the value is TOML, or plain text for a string field.
+        flags: what comes after the overrides; None as a value = not given.
         env: environment; None = `os.environ`.
 
     Raises:
         ConfigError: unknown key, wrong value or unreadable file; names file, line and key.
     """
-    value, problems = _resolve(cls, files, overrides, env)
+    value, problems = _resolve(cls, files, (overrides, flags), env)
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -65,11 +78,24 @@ def load(
     return typing.cast(T, value)
 
 
+def from_options(cls: type[T], options: Mapping[str, Any] | None, *, where: str) -> T:
+    """Build a dataclass from options given by name, with the same checks as a config file.
+
+    Raises:
+        ConfigError: an unknown name or an unusable value.
+    """
+    builder = Builder()
+    value = builder.build(cls, wrapped(dict(options or {}), Source(where)), ())
+    if builder.problems:
+        raise builder.problems[0]
+    return typing.cast(T, value)
+
+
 def check(
     cls: type[Any], files: Sequence[Path | str], *, env: Mapping[str, str] | None = None
 ) -> list[ConfigError]:
     """Return every problem of the files, in file order; empty = they load."""
-    return _resolve(cls, files, (), env)[1]
+    return _resolve(cls, files, ((), ()), env)[1]
 
 
 def dump(config: Any) -> dict[str, Any]:
@@ -95,7 +121,7 @@ def redact(text: str) -> str:
 def _resolve(
     cls: type[Any],
     files: Sequence[Path | str],
-    overrides: Sequence[str],
+    typed: tuple[Sequence[str], Sequence[Flag]],
     env: Mapping[str, str] | None,
 ) -> tuple[Any, list[ConfigError]]:
     environment = dict(os.environ if env is None else env)
@@ -111,8 +137,11 @@ def _resolve(
             builder.problems.append(error)
     try:
         apply_environment(tree, environment)
-        for text in overrides:
+        for text in typed[0]:
             apply_override(tree, text)
+        for flag in typed[1]:
+            if flag.value is not None:
+                put(tree, flag.key.split("."), wrapped(flag.value, Source(flag.name)))
     except ConfigError as error:
         builder.problems.append(error)
     return builder.build(cls, tree, ()), builder.problems

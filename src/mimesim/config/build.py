@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mimesim.config.sources import Raw, Source
+from mimesim.config.sources import Raw, Source, source_of
 from mimesim.errors import ConfigError
 from mimesim.registry import closest
 
@@ -30,14 +30,6 @@ def _unwrapped(value: Any) -> Any:
     if isinstance(value, list):
         return [_unwrapped(inner) for inner in value]
     return value.value if isinstance(value, Raw) else value
-
-
-def _source_of(value: Any) -> Source:
-    """Return the source of the first leaf below `value`."""
-    if isinstance(value, Raw):
-        return value.source
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((_source_of(child) for child in inner), Source("config"))
 
 
 class Builder:
@@ -125,8 +117,16 @@ class Builder:
     ) -> Any:
         if not isinstance(value, list):
             return self._add(f"{'.'.join(path)!r} is not a list", value, path, "a list [...]")
-        inner = arguments[0] if arguments else Any
-        return origin(self.convert(inner, entry, (*path, str(i))) for i, entry in enumerate(value))
+        hints = list(arguments[:1] or (Any,)) * len(value)
+        if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+            hints = list(arguments)
+        if len(hints) != len(value):
+            what = f"{'.'.join(path)!r} has {len(value)} entries"
+            return self._add(what, value, path, f"a list of {len(hints)}")
+        return origin(
+            self.convert(hint, entry, (*path, str(i)))
+            for i, (hint, entry) in enumerate(zip(hints, value, strict=True))
+        )
 
     def _mapping(self, arguments: Sequence[Any], value: Any, path: tuple[str, ...]) -> Any:
         if not isinstance(value, dict):
@@ -155,7 +155,7 @@ class Builder:
 
     @staticmethod
     def _where(value: Any, path: Sequence[str]) -> str:
-        return _source_of(value).at(path)
+        return source_of(value).at(path)
 
 
 def _is_none(value: Any) -> bool:

@@ -48,6 +48,14 @@ class Raw:
     text: str | None = None
 
 
+def source_of(value: Any) -> Source:
+    """Return the source of the first leaf below `value`."""
+    if isinstance(value, Raw):
+        return value.source
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((source_of(child) for child in inner), Source("config"))
+
+
 def read_file(path: Path) -> tuple[dict[str, Any], Source]:
     """Read a TOML, JSON or YAML file by its extension; a run manifest gives its config.
 
@@ -173,7 +181,7 @@ def apply_environment(tree: dict[str, Any], env: Mapping[str, str]) -> None:
     for name in sorted(env):
         if name.startswith(ENV_PREFIX):
             keys = [part.lower() for part in name[len(ENV_PREFIX) :].split("__")]
-            _put(tree, keys, env[name], Source(f"environment variable {name}"))
+            put(tree, keys, _typed(env[name], Source(f"environment variable {name}")))
 
 
 def apply_override(tree: dict[str, Any], text: str) -> None:
@@ -186,10 +194,22 @@ def apply_override(tree: dict[str, Any], text: str) -> None:
     if not equals or not key.strip():
         raise ConfigError(f"cannot read {text!r}", where="--set", expected="key=value")
     keys = [part.strip() for part in key.split(".")]
-    _put(tree, keys, value.strip(), Source(f"--set {key.strip()}"))
+    put(tree, keys, _typed(value.strip(), Source(f"--set {key.strip()}")))
 
 
-def _put(tree: dict[str, Any], keys: Sequence[str], text: str, source: Source) -> None:
+def _typed(text: str, source: Source) -> Any:
+    """Return an override as TOML reads it; a leaf keeps its text, for it may be meant as one."""
+    value = wrapped(_toml_value(text), source)
+    return Raw(value.value, source, text) if isinstance(value, Raw) else value
+
+
+def put(tree: dict[str, Any], keys: Sequence[str], value: Any) -> None:
+    """Set one key of a tree; `value` is a `Raw`, or a table or list of them.
+
+    Raises:
+        ConfigError: the key leads through something that is no table, or names no list entry.
+    """
+    source = source_of(value)
     node: Any = tree
     for position, key in enumerate(keys[:-1]):
         if isinstance(node, list):
@@ -203,9 +223,6 @@ def _put(tree: dict[str, Any], keys: Sequence[str], text: str, source: Source) -
             raise ConfigError(
                 f"{'.'.join(keys[: position + 1])!r} is not a table", where=source.name
             )
-    value = _wrapped(_toml_value(text), source)
-    if isinstance(value, Raw):
-        value = Raw(value.value, source, text)
     if isinstance(node, list):
         node[_index(node, keys[-1], source)] = value
     else:
@@ -227,11 +244,12 @@ def _toml_value(text: str) -> Any:
         return text
 
 
-def _wrapped(value: Any, source: Source) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _wrapped(inner, source) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_wrapped(inner, source) for inner in value]
+def wrapped(value: Any, source: Source) -> Any:
+    """Return tables and lists with their leaves as `Raw`."""
+    if isinstance(value, Mapping):
+        return {str(key): wrapped(inner, source) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [wrapped(inner, source) for inner in value]
     return Raw(value, source)
 
 

@@ -35,7 +35,7 @@ _PHRASES = {
 }
 _WORD = re.compile(r"[a-z]+")
 _WEB = re.compile(
-    r"https?:|www\.\w|\b[\w-]+\.(?:com|net|org|edu|gov|io|co|tv|me|info|biz|games)\b", re.I
+    r"https?:|www\.\w|(?<![\w-])[\w-]+\.(?:com|net|org|edu|gov|io|co|tv|me|info|biz|games)\b", re.I
 )
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PHONE = re.compile(
@@ -47,7 +47,7 @@ _CONTACT = re.compile(
     r".{0,20}(?::|@|\bname\b|\bhandle\b)"
     r"|\bmy\s+(?:insta(?:gram)?|snap(?:chat)?|kik|twitter|discord|skype)\b"
     r"|\b(?:add|text|call|follow|dm|email)\s+me\s+(?:at|on)\b"
-    r"|\bmy\s+(?:(?:phone|cell|mobile)?\s*number|e-?mail\s+(?:address\s+)?is|address\s+is|password\s+is)\b"
+    r"|\bmy\s+(?:(?:(?:phone|cell|mobile)\s*)?number|e-?mail\s+(?:address\s+)?is|address\s+is|password\s+is)\b"
     r"|\bmy\s+(?:last\s+name|full\s+name|surname)\b"
     r"|\b(?:social\s+security|credit\s+card\s+number|passport\s+number)\b"
     r"|\b\d{1,5}\s+\w+\s+(?:street|avenue|ave|road|rd|lane|ln|boulevard|blvd)\b",

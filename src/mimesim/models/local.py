@@ -160,7 +160,7 @@ class LocalChatModel:
 
     def __init__(self, loaded: Loaded, options: LocalOptions, identity: Identity) -> None:
         self._tokenizer = loaded.tokenizer
-        self._facts = templates.inspect_template(loaded.tokenizer)
+        self._facts = templates.check_serving(loaded.tokenizer)
         device = "cuda" if options.device == "auto" and torch.cuda.is_available() else "cpu"
         self._model: Any = loaded.model.to(device)
         self._options = options

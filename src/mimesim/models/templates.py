@@ -63,6 +63,7 @@ class TemplateFacts:
         append_only: a longer conversation starts with the text of a shorter one, thoughts kept.
         two_users: two user messages in a row are rendered.
         system: a system message is rendered.
+        trouble: why no conversation can be held with it; empty = one can.
         reason: why it cannot be trained with; empty = it can.
     """
 
@@ -70,6 +71,7 @@ class TemplateFacts:
     append_only: bool
     two_users: bool
     system: bool
+    trouble: str
     reason: str
 
 
@@ -206,21 +208,38 @@ def end_of_turn_id(tokenizer: Any) -> int:
 def inspect_template(tokenizer: Any) -> TemplateFacts:
     """Render fixed conversations and tell what the template of `tokenizer` can do."""
     if not tokenizer.chat_template:
-        return TemplateFacts(False, False, False, False, "it has none")
+        return TemplateFacts(False, False, False, False, "it has none", "it has none")
     talk = _probe()
     system = _contains(tokenizer, talk[:2], "sys7")
     talk = talk if system else talk[1:]
+    trouble = _trouble(tokenizer, talk)
     append_only = _append_only(tokenizer, talk)
     two_users = _contains(tokenizer, [*talk, {"role": "user", "content": "again9"}], "again9")
-    marks = _marks(tokenizer, talk)
-    reason = ""
-    if not append_only:
-        reason = "it rewrites or drops earlier turns once another message follows"
-    elif not two_users:
-        reason = "it refuses two user messages in a row"
-    elif not marks:
-        reason = "it does not mark exactly what the assistant generates: content and end of turn"
-    return TemplateFacts(marks, append_only, two_users, system, reason)
+    marks = not trouble and _marks(tokenizer, talk)
+    reasons = (
+        (append_only, "it rewrites or drops earlier turns once another message follows"),
+        (two_users, "it refuses two user messages in a row"),
+        (marks, "it does not mark exactly what the assistant generates: content and end of turn"),
+    )
+    reason = trouble or next((text for fit, text in reasons if not fit), "")
+    return TemplateFacts(marks, append_only, two_users, system, trouble, reason)
+
+
+def check_serving(tokenizer: Any) -> TemplateFacts:
+    """Make sure that a conversation can be held with `tokenizer`: nothing said gets lost.
+
+    Raises:
+        EnvironmentFault: it cannot; one line with the reason.
+    """
+    facts = inspect_template(tokenizer)
+    if facts.trouble:
+        raise EnvironmentFault(
+            f"the chat template is not fit for conversations: {facts.trouble}",
+            where=_name(tokenizer),
+            expected="a template that keeps every message",
+            mend="take a model with a chat template of its own, or mend chat_template.jinja",
+        )
+    return facts
 
 
 def check_template(tokenizer: Any) -> None:
@@ -352,6 +371,16 @@ def _probe() -> list[dict[str, str]]:
         {"role": "assistant", "content": second},
         {"role": "user", "content": "u3"},
     ]
+
+
+def _trouble(tokenizer: Any, talk: Sequence[Message]) -> str:
+    """Return why a plain conversation does not get through whole; thoughts may be left out."""
+    try:
+        whole = render(tokenizer, talk)
+    except EnvironmentFault as fault:
+        return f"it fails on a plain conversation ({fault.what})"
+    lost = [word for word in ("u1", "a1", "u2", "a2", "u3") if word not in whole]
+    return "it drops earlier turns of a plain conversation" if lost else ""
 
 
 def _contains(tokenizer: Any, messages: Sequence[Message], word: str) -> bool:

@@ -32,13 +32,14 @@ def run_study(
 
     Raises:
         UsageError: `out` holds a study with other settings.
-        EnvironmentFault: a stage failed; what is done is kept.
+        EnvironmentFault: a stage failed, or another process works there; what is done is kept.
     """
-    _claim(config, out)
-    stages = plan_stages(config, out)
-    resumed = run_stages(stages, logs=out / "log", processes=processes, on_progress=on_progress)
-    record = build_record(config, out, resumed)
-    record.write(out / "record.json")
+    with jsonio.open_locked(out / ".study.lock"):
+        _claim(config, out)
+        stages = plan_stages(config, out)
+        resumed = run_stages(stages, logs=out / "log", processes=processes, on_progress=on_progress)
+        record = build_record(config, out, resumed)
+        record.write(out / "record.json")
     return record
 
 

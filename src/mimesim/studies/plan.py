@@ -1,7 +1,7 @@
 """The embedded study: from human chats to a trained user, a trained agent and a comparison.
 
 Three sizes of one plan: `quick` checks the plumbing and claims nothing, `demo` is one warm start
-and one or two RL seeds, `study` repeats it over warm starts and seeds. Design: `study.md` 7.
+and one or two RL seeds, `study` repeats it over warm starts and seeds.
 """
 
 from __future__ import annotations
@@ -131,13 +131,14 @@ def plan_stages(config: StudyConfig, out: Path) -> list[StagePlan]:
     return [*warm, user, *training, talk, *scored, _ceiling(config, out)]
 
 
-def _warm_start(config: StudyConfig, out: Path, seed: int) -> StagePlan:
+def _warm_start(config: StudyConfig, out: Path, sft: int) -> StagePlan:
     return StagePlan(
-        f"warm-start-{seed}",
+        f"warm-start-{sft}",
         "warm-start",
-        out / "agent" / f"warm-{seed}",
+        out / "agent" / f"warm-{sft}",
         {
-            "seed": seed,
+            "sft": sft,
+            "seed": config.seed * 1000 + sft,
             "demos": config.demos,
             "steps": config.sft_steps,
             "batch": config.sft_batch,
@@ -170,7 +171,7 @@ def _rl(config: StudyConfig, out: Path, sft: int, rl: int, arm: str) -> StagePla
 
 
 def _evaluation(config: StudyConfig, out: Path, stage: StagePlan, arm: str) -> StagePlan:
-    sft = int(stage.settings.get("sft", stage.settings["seed"]))
+    sft = int(stage.settings["sft"])
     rl = int(stage.settings.get("rl", 0))
     return StagePlan(
         f"evaluate-{stage.folder.name}",

@@ -2,7 +2,8 @@
 
 A stage is a process of its own with one thread of torch. It is done when its result file exists;
 whatever it left behind unfinished is its own to take up again. Killing the whole study at any
-moment loses at most the work since a stage's last checkpoint.
+moment loses at most the work since a stage's last checkpoint: stages end with the scheduler,
+however it ended, because each holds the other end of a pipe that closes with it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from mimesim import jsonio
 from mimesim.errors import CallerError, EnvironmentFault, UsageError
 
 _POLL_SECONDS = 0.25
+ATTACHED = "--attached"
+"""Tells a stage that its stdin is a pipe which closes when the scheduler ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +152,10 @@ class _Process:
         }
         self._stream = self.log.open("ab")
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "mimesim.studies.stages", str(request)],
+            [sys.executable, "-m", "mimesim.studies.stages", str(request), ATTACHED],
             stdout=self._stream,
             stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
@@ -161,7 +164,7 @@ class _Process:
         """Return the exit code, None while it runs."""
         code = self._child.poll()
         if code is not None:
-            self._stream.close()
+            self._close()
         return code
 
     def progress(self) -> Progress:
@@ -186,7 +189,12 @@ class _Process:
             except subprocess.TimeoutExpired:
                 os.killpg(self._child.pid, signal.SIGKILL)
                 self._child.wait()
+        self._close()
+
+    def _close(self) -> None:
         self._stream.close()
+        if self._child.stdin is not None:
+            self._child.stdin.close()
 
 
 class Reporter:

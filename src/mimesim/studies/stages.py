@@ -6,7 +6,10 @@ A stage reads its settings from the file, works in its folder, says how far it i
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +17,7 @@ from typing import Any
 
 from mimesim import jsonio
 from mimesim.errors import EnvironmentFault, UsageError
-from mimesim.studies.scheduler import Reporter
+from mimesim.studies.scheduler import ATTACHED, Reporter
 
 Settings = Mapping[str, Any]
 Stage = Callable[[Path, Settings, Reporter], dict[str, Any]]
@@ -177,5 +180,14 @@ def main(request: Path) -> int:
     return 0
 
 
+def _end_with_the_scheduler() -> None:
+    """End this stage and all it started once stdin closes: nobody waits for it any more."""
+    while os.read(0, 64):
+        pass
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    if ATTACHED in sys.argv:
+        threading.Thread(target=_end_with_the_scheduler, daemon=True).start()
     sys.exit(main(Path(sys.argv[1])))

@@ -8,14 +8,14 @@ reads does not depend on how a transcript is stored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mimesim import prompts
+from mimesim import config, prompts
+from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue import thinking
 from mimesim.dialogue.types import Identity, PublicMessage, Role
 from mimesim.envs.actions import ActionFormat, read_tool_calls
-from mimesim.envs.agents.load import read_options
 from mimesim.envs.agents.prompting import system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
 from mimesim.envs.load import gym_spec
@@ -49,6 +49,15 @@ class Settings:
     model: str = "agent"
     model_options: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that no model takes.
+
+        Raises:
+            ConfigError: naming the option.
+        """
+        check_ranges(self, NATURAL, "temperature")
+        check_ranges(self, COUNT, "max_tokens")
+
 
 def make_model(
     rest: str, action_format: ActionFormat, options: Mapping[str, Any] | None
@@ -80,8 +89,7 @@ def make_http(
 
 
 def _settings(options: Mapping[str, Any] | None, who: str) -> Settings:
-    read_options(options, tuple(f.name for f in fields(Settings)), who)
-    settings = Settings(**(options or {}))
+    settings = config.from_options(Settings, options, where=f"agent {who!r}")
     if settings.tools not in _TOOL_USE:
         raise ConfigError(
             f"tools is {settings.tools!r}", where=who, expected="one of " + ", ".join(_TOOL_USE)

@@ -16,7 +16,7 @@ from mimesim.envs.actions import ActionFormat, get_format
 from mimesim.envs.base import Agent, AgentSource, Task
 from mimesim.envs.load import load_gym
 from mimesim.errors import ConfigError, UsageError
-from mimesim.registry import Registry, closest, unknown_name
+from mimesim.registry import Registry, unknown_name
 
 REGISTRY = Registry(
     "agent",
@@ -129,17 +129,3 @@ def _no_options(name: str, options: Mapping[str, Any] | None) -> None:
         raise ConfigError(
             f"agent {name!r} has no option {next(iter(options))!r}", expected="no options"
         )
-
-
-def read_options(options: Mapping[str, Any] | None, known: tuple[str, ...], who: str) -> None:
-    """Refuse options that `who` does not have.
-
-    Raises:
-        ConfigError: an unknown option.
-    """
-    for key in options or {}:
-        if key not in known:
-            raise ConfigError(
-                f"agent {who!r} has no option {key!r}{closest(key, list(known))}",
-                expected="options among " + ", ".join(known),
-            )
