@@ -325,6 +325,8 @@ def test_options_are_checked_like_a_file(options: dict[str, Any], told: str) -> 
 
 def test_logins_are_removed_from_any_url() -> None:
     for login in ("u:p", "u:p@ss", "u:p/w", "token"):
-        assert config.redact(f"model:openai:m@http://{login}@h/v1") == "model:openai:m@http://***@h/v1"
+        assert (
+            config.redact(f"model:openai:m@http://{login}@h/v1") == "model:openai:m@http://***@h/v1"
+        )
     for plain in ("openai:m@http://h:1/v1", '["http://h:1/v1","openai:m@http://h/v1"]'):
         assert config.redact(plain) == plain

@@ -36,7 +36,7 @@ def chat(**message: Any) -> dict[str, Any]:
     ids=lambda value: str(value)[:60],
 )
 def test_what_is_no_answer_is_told_by_value_error(answer: Any) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"\w"):
         read_chat(answer, None)
 
 
@@ -56,7 +56,7 @@ def test_the_longest_text_is_read_whole() -> None:
     ids=str,
 )
 def test_token_answers_that_do_not_fit_are_refused(choice: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"\w"):
         read_tokens({"choices": [choice]})
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mimesim.bench.agents import Cell, Matrix, MatrixConfig, difference, run_cell
 from mimesim.envs.agents.load import make_agent
+from mimesim.envs.base import AgentSource
 from mimesim.errors import ConfigError
+from mimesim.models.load import preflight
 from mimesim.results import Difference, MatrixRow, RunRecord
 from mimesim.users.load import make_user
 
@@ -63,11 +66,10 @@ def evaluate(
 
     Raises:
         UsageError: an unknown agent or user, or a folder that belongs to another matrix.
+        EnvironmentFault: an endpoint is not fit.
     """
     cells: list[Cell] = []
     total = len(config.arms) * len(config.users)
-    for user in config.users:
-        make_user(user)  # a mistyped name shows before the first hour, not after it
     agents = {
         arm: make_agent(
             name,
@@ -76,6 +78,7 @@ def evaluate(
         )
         for arm, name in config.arms.items()
     }
+    asyncio.run(_check(agents.values(), config.users))
     for arm, agent in agents.items():
         for user in config.users:
             if on_cell is not None:
@@ -86,6 +89,17 @@ def evaluate(
     record = _record(config, matrix)
     record.write(config.out / "record.json")
     return record
+
+
+async def _check(agents: Iterable[AgentSource], users: Iterable[str]) -> None:
+    """Find mistyped names and endpoints that do not answer before the first hour, not after it."""
+    people = [make_user(name) for name in users]
+    try:
+        for party in (*agents, *people):
+            await preflight(party)
+    finally:
+        for person in people:
+            await person.aclose()
 
 
 def _record(config: EvaluationConfig, matrix: Matrix) -> RunRecord:

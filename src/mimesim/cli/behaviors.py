@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, fail, say, stdout, table
+from mimesim.cli.output import emit_json, fail, in_words, say, stdout, table
 from mimesim.errors import UsageError
 
 if TYPE_CHECKING:
     from mimesim.scenarios.behaviors import Behavior
 
 app = typer.Typer(no_args_is_help=True, help="Look at the 13 realistic behaviors.")
+
+_SHOWN = {
+    "id": "id",
+    "name": "name",
+    "definition": "definition",
+    "annotated": "of the 700 annotated instances of the paper",
+    "min_turns": "turns needed",
+    "neighbors": "easily taken for",
+    "rule_check": "checked by rule",
+}
+"""What `show` prints, and the words for it."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on the last line.")]
 
@@ -38,8 +49,12 @@ def list_all(json: Json = False) -> None:
     from mimesim.scenarios import behaviors
 
     facts = [_facts(behavior) for behavior in behaviors.everything()]
-    columns = ("id", "name", "annotated", "rule_check", "min_turns")
-    rows = [[entry[column] for column in columns] for entry in facts]
+    keys = ("id", "name", "annotated", "rule_check", "min_turns")
+    columns = ("id", "name", "of 700 annotated", "checked by rule", "turns needed")
+    rows = [
+        [in_words(value) if isinstance(value, bool) else value for value in map(entry.get, keys)]
+        for entry in facts
+    ]
     stdout(json=json).print(table("", columns, rows))
     if json:
         emit_json(facts)
@@ -63,9 +78,12 @@ def show(
         fail(error)
     facts = _facts(behavior)
     facts["example"] = rows[0].to_json() if rows else None
-    for key in ("id", "name", "definition", "annotated", "min_turns", "neighbors", "rule_check"):
-        say(f"{key}: {facts[key]}", json=json)
+    for key, label in _SHOWN.items():
+        say(f"{label}: {in_words(facts[key])}", json=json)
     if rows:
-        say(f"for example, with {dict(rows[0].params)}:\n{rows[0].directive}", json=json)
+        given = in_words(rows[0].params)
+        with_params = f" (here: {given})" if given else ""
+        say(f"\nwhat such a user is told, for example{with_params}:", json=json)
+        say(rows[0].directive, json=json)
     if json:
         emit_json(facts)

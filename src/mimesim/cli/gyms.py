@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, fail, say, stdout, table
+from mimesim.cli.output import emit_json, fail, in_words, say, stdout, table
 from mimesim.errors import UsageError
 
 app = typer.Typer(help="Look at the gyms.", no_args_is_help=True)
@@ -54,7 +54,7 @@ def show_gym(
         return
     for key, value in shown.items():
         if key != "task":
-            say(f"{key}: {value}")
+            say(f"{key.replace('_', ' ')}: {in_words(value)}")
     say("\nan agent is shown at the start of a task:")
     for key, value in shown["task"]["public"].items():
         say(f"  {key}: {_in_words(value)}")

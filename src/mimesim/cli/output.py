@@ -90,6 +90,21 @@ def fail(error: UsageError) -> NoReturn:
     raise typer.Exit(error.exit_code)
 
 
+def in_words(value: object) -> str:
+    """Return a value as people write it: lists with commas, yes and no, three decimals."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(in_words, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {in_words(inner)}" for key, inner in value.items())
+    return str(value)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """Build a table of plain text cells; columns of numbers are right-aligned."""
     built = Table(

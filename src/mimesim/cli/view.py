@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, say, stdout, visible
+from mimesim.cli.output import emit_json, in_words, say, stdout
 from mimesim.dialogue.episode import Episode, Turn, public_copy
 from mimesim.dialogue.types import Role
 from mimesim.errors import UsageError
@@ -75,7 +75,7 @@ def _show(episode: Episode, *, private: bool) -> None:
     out = stdout()
     if private and episode.private is None:
         raise UsageError(f"episode {episode.id} is a public copy", mend="leave --private out")
-    out.rule(visible(f"{episode.id}  {episode.task.id}  trial {episode.trial}"), align="left")
+    out.print(f"── {episode.id}  task {episode.task.id}  trial {episode.trial}", style="bold")
     user = episode.user.name if episode.user else "-"
     say(f"agent {episode.agent.name}   user {user}")
     hidden = _private_lines(episode) if private else {}
@@ -91,14 +91,15 @@ def _show(episode: Episode, *, private: bool) -> None:
     say(
         f"-> {outcome.status.value}, {episode.stop.reason.value} by {episode.stop.by.value}"
         f"{': ' + episode.stop.detail if episode.stop.detail else ''}; "
-        f"success {outcome.success}, reward {outcome.reward}\n"
+        f"success {in_words(outcome.success)}, reward {in_words(outcome.reward)}\n"
     )
 
 
 def _line(turn: Turn) -> str:
-    calls = "".join(f" [{call.name} {call.arguments}]" for call in turn.tool_calls)
+    said = [turn.content] if turn.content else []
+    said += [f"[{call.name} {call.arguments}]" for call in turn.tool_calls]
     mark = "" if turn.delivered else " (not delivered)"
-    return f"{turn.role.value:>5}{mark}: {turn.content}{calls}"
+    return f"{turn.role.value:>5}{mark}: {' '.join(said)}"
 
 
 def _private_lines(episode: Episode) -> dict[int, list[str]]:

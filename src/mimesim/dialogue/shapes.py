@@ -41,7 +41,8 @@ def misfit(value: Any, hint: Any = None) -> Misfit | None:
         value: an instance of a dataclass, or any value with `hint`.
         hint: its type; None = the value's own class, whose fields are looked at.
     """
-    return _checker(type(value) if hint is None else hint)(value)
+    wanted: Any = type(value) if hint is None else hint
+    return _checker(wanted)(value)
 
 
 _Checker = Callable[[Any], Misfit | None]

