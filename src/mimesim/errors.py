@@ -99,6 +99,10 @@ class EpisodeError(MimesimError, RuntimeError):
         reason: stop reason of `dialogue.stop.StopReason`; None = the class's own.
         retryable: whether running the episode again can help.
         attempts: how many attempts were made before giving up.
+
+    Attributes:
+        lost: what the party drew and spent on this turn before it failed (a
+            `dialogue.types.Reply`), for the record; None = nothing.
     """
 
     default_reason = "internal_error"
@@ -115,6 +119,7 @@ class EpisodeError(MimesimError, RuntimeError):
         self.reason = reason or self.default_reason
         self.retryable = retryable
         self.attempts = attempts
+        self.lost: object | None = None
         super().__init__(detail)
 
 

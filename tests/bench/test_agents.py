@@ -297,9 +297,27 @@ def test_a_matrix_of_named_arms(tmp_path: Path) -> None:
     [
         ({"arms": {}}, "'arms' is empty"),
         ({"arms": {"a": "null"}, "users": ()}, "'users' is empty"),
+        ({"arms": {"a": "null"}, "users": ("u", "u")}, "'users' names one twice"),
         ({"arms": {"a": "null"}, "baseline": "b"}, "'baseline' 'b' is no arm"),
     ],
 )
 def test_a_matrix_without_rows_is_refused(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         EvaluationConfig(**wrong)
+
+
+def test_a_mistyped_user_and_a_dead_endpoint_show_before_the_first_cell(tmp_path: Path) -> None:
+    dead = "model:openai:m@http://127.0.0.1:9/v1"
+    for arms, users in (
+        ({"x": "scripted:eager"}, (COOPERATIVE, "scripted:cooperativ")),
+        ({"x": "scripted:eager", "y": dead}, (COOPERATIVE,)),
+    ):
+        heard: list[str] = []
+        with pytest.raises(UsageError) as caught:
+            evaluate(
+                EvaluationConfig(arms=arms, users=users, matrix=SMALL, out=tmp_path),
+                lambda text, done, total: heard.append(text),
+            )
+        assert "cooperativ" in str(caught.value) or "does not serve" in str(caught.value)
+        assert heard == []
+        assert not (tmp_path / "cells").exists()

@@ -89,6 +89,21 @@ def test_an_error_is_one_line_without_markup(capsys: pytest.CaptureFixture[str])
     assert err == "error: a.jsonl:3: odd [red]text[/red] here; to mend: mend it\n"
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "unknown"),
+        (True, "yes"),
+        (0.40499999999999997, "0.405"),
+        (1.0, "1"),
+        (("zip_code", "phone"), "zip_code, phone"),
+        ({"patience": 2, "fields": ["zip"]}, "patience 2, fields zip"),
+    ],
+)
+def test_values_are_shown_in_words(value: object, words: str) -> None:
+    assert output.in_words(value) == words
+
+
 def test_json_is_one_line_whatever_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
     output.emit_json({"text": "a\u2028b\nc", "bad": float("nan")})
     assert capsys.readouterr().out == '{"text": "a\\u2028b\\nc", "bad": null}\n'

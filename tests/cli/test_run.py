@@ -17,7 +17,7 @@ import pytest
 from mimesim import jsonio
 from mimesim.cli.main import invoke
 from mimesim.dialogue.episode import without_times
-from tests.support.stub_server import StubServer, context_full
+from tests.support.stub_server import StubServer, context_full, error
 
 ROOT = Path(__file__).resolve().parents[2]
 TOYS = (
@@ -230,6 +230,42 @@ def test_a_full_context_is_one_call_and_counted(tmp_path: Path) -> None:
     assert line.value["stop"]["reason"] == "context_exceeded"
     assert line.value["stop"]["by"] == "agent"
     assert len(line.value["turns"]) == 3
+
+
+def test_what_a_failed_user_spent_and_said_is_in_the_record(tmp_path: Path) -> None:
+    """C-LEAK-03 and C-RUN-05: nothing delivered, not counted, every attempt in usage and record."""
+    with StubServer(lambda request: "Hello, how can I help you today?") as server:
+        user = f"--user=roleplay:openai:stub@{server.url}"
+        out, _ = run(
+            user, "--episodes=1", f"--out={tmp_path / 'a'}", "--max-retries=0", "--json", code=1
+        )
+        asked = len(server.generations)
+    assert asked == 4
+    assert result(out)["failures"]["user_failure"] == 1
+    (line,) = jsonio.read_jsonl(tmp_path / "a" / "episodes.jsonl")
+    assert line.value["turns"] == []
+    assert line.value["outcome"] == {
+        "status": "user_failure", "success": None, "reward": None, "scores": {}
+    }  # fmt: skip
+    assert line.value["usage"]["user"]["calls"] == asked
+    assert line.value["usage"]["user"]["completion_tokens"] == 7 * asked
+    guards = [(event["guard"], event["action"]) for event in line.value["guards"]]
+    assert guards == [("role_flip", "redraw")] * 3 + [("role_flip", "fail")]
+    drafts = line.value["private"]["drafts"]
+    assert [draft["attempt"] for draft in drafts] == [0, 1, 2, 3]
+    assert drafts[0]["text"] == "Hello, how can I help you today?"
+    public = {key: value for key, value in line.value.items() if key != "private"}
+    assert "how can I help" not in jsonio.dumps(public)
+
+
+def test_calls_before_a_lost_connection_are_in_usage(tmp_path: Path) -> None:
+    with StubServer(["Hello, how can I help you today?", error(400, "odd")]) as server:
+        user = f"--user=roleplay:openai:stub@{server.url}"
+        run(user, "--episodes=1", f"--out={tmp_path / 'a'}", "--max-retries=0", code=1)
+    (line,) = jsonio.read_jsonl(tmp_path / "a" / "episodes.jsonl")
+    assert line.value["outcome"]["status"] == "infra_failure"
+    assert line.value["usage"]["user"]["calls"] == 1
+    assert [event["guard"] for event in line.value["guards"]] == ["role_flip"]
 
 
 def test_an_unreachable_endpoint_is_told_before_the_run(tmp_path: Path) -> None:

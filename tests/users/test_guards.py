@@ -48,6 +48,9 @@ FIRES = [
     ("leftover_tag", "hi <reasoning>x"),
     ("leftover_tag", "[thinking] hi"),
     ("leftover_tag", "hi </think>"),
+    ("leftover_tag", "\uff1cthink\uff1ex\uff1c/think\uff1ehi"),
+    ("leftover_tag", "<th\u200bink>x</th\u200bink>hi"),
+    ("leftover_tag", "&lt;think&gt;x&lt;/think&gt;hi"),
 ]  # fmt: skip
 
 PASSES = [

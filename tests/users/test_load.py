@@ -39,7 +39,7 @@ def test_incomplete_names_show_an_example(name: str) -> None:
     [
         ({"thinkin": True}, "did you mean 'thinking'"),
         ({"guards": "enforced"}, "guards"),
-        ({"max_regen": -1}, "at least 0"),
+        ({"max_regen": -1}, "0 or more"),
         ({"max_tokens": "many"}, "max_tokens"),
     ],
 )

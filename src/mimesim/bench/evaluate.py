@@ -53,6 +53,8 @@ class EvaluationConfig:
             )
         if not self.users:
             raise ConfigError("'users' is empty", expected="at least one user")
+        if len(set(self.users)) < len(self.users):
+            raise ConfigError("'users' names one twice", expected="every user once")
         if self.baseline and self.baseline not in self.arms:
             raise ConfigError(
                 f"'baseline' {self.baseline!r} is no arm", expected=f"one of {sorted(self.arms)}"

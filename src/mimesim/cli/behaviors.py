@@ -19,7 +19,7 @@ _SHOWN = {
     "name": "name",
     "definition": "definition",
     "annotated": "of the 700 annotated instances of the paper",
-    "min_turns": "turns needed",
+    "min_turns": "user turns needed",
     "neighbors": "easily taken for",
     "rule_check": "checked by rule",
 }
@@ -50,12 +50,18 @@ def list_all(json: Json = False) -> None:
 
     facts = [_facts(behavior) for behavior in behaviors.everything()]
     keys = ("id", "name", "annotated", "rule_check", "min_turns")
-    columns = ("id", "name", "of 700 annotated", "checked by rule", "turns needed")
+    columns = ("id", "name", "of 700", "by rule", "turns")
     rows = [
         [in_words(value) if isinstance(value, bool) else value for value in map(entry.get, keys)]
         for entry in facts
     ]
-    stdout(json=json).print(table("", columns, rows))
+    stdout(json=json).print(
+        table(
+            "of 700: annotated instances in the paper; by rule: a rule checks it",
+            columns,
+            rows,
+        )
+    )
     if json:
         emit_json(facts)
 

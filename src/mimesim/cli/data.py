@@ -21,9 +21,11 @@ def inspect(
     source: Annotated[
         str, typer.Argument(help="chitchat, or a .jsonl file of own logs.")
     ] = "chitchat",
-    limit: Annotated[int, typer.Option(help="Read at most so many conversations; 0 = all.")] = 0,
-    samples: Annotated[int, typer.Option(help="Conversations to show.")] = 2,
-    turns: Annotated[int, typer.Option(help="Turns shown of each.")] = 6,
+    limit: Annotated[
+        int, typer.Option(min=0, help="Read at most so many conversations; 0 = all.")
+    ] = 0,
+    samples: Annotated[int, typer.Option(min=0, help="Conversations to show.")] = 2,
+    turns: Annotated[int, typer.Option(min=0, help="Turns shown of each.")] = 6,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Show terms, counts and a few conversations of a corpus, after cleaning and filtering."""

@@ -42,7 +42,11 @@ def command(
     stages = plan_stages(config, folder)
     if dry_run:
         rows = [(s.name, s.kind, ", ".join(s.needs), "done" if s.done() else "") for s in stages]
-        stdout(json=json).print(table("stages", ("stage", "kind", "needs", "state"), rows))
+        columns = ("stage", "kind", "needs", "state")
+        stdout(json=json).print(table("stages", columns, rows))
+        if json:
+            listed = [dict(zip(columns, row, strict=True)) for row in rows]
+            emit_json({"out": str(folder), "stages": listed})
         return
     with StageBars([s.name for s in stages], quiet=quiet) as bars:
         record = run_study(config, folder, processes=processes, on_progress=bars.update)

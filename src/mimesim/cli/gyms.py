@@ -57,7 +57,8 @@ def show_gym(
             say(f"{key.replace('_', ' ')}: {in_words(value)}")
     say("\nan agent is shown at the start of a task:")
     for key, value in shown["task"]["public"].items():
-        say(f"  {key}: {_in_words(value)}")
+        text = _in_words(value).replace("\n", "\n    ")
+        say(f"  {key}: {text}")
 
 
 @app.command("generate")

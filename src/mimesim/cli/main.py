@@ -168,8 +168,8 @@ def run() -> None:
     try:
         code = invoke(sys.argv[1:])
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
-        code = 0
+    except (BrokenPipeError, SystemExit):  # typer makes the one into the other
+        code = 0  # the reader of our output went away, e.g. `| head`
         _drop_output()
     except OSError as error:
         code = WRONG_USE

@@ -12,10 +12,12 @@ from mimesim.cli.output import BELOW_THRESHOLD, emit_json, note, say, stdout, ta
 
 def command(
     path: Annotated[Path, typer.Argument(help="Episode file or run folder.")],
-    limit: Annotated[int, typer.Option(help="Findings to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, help="Findings to list.")] = 20,
     max_rate: Annotated[
         float | None,
-        typer.Option(help="Exit 1 above this share of user messages with a hard finding."),
+        typer.Option(
+            min=0, max=1, help="Exit 1 above this share of user messages with a hard finding."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mimesim.cli.output import BELOW_THRESHOLD, emit_json, note, say, stdout, table
+from mimesim.errors import UsageError
 
 Files = Annotated[list[Path] | None, typer.Option("--config", help="Config file; repeatable.")]
 Text = Annotated[str | None, typer.Option()]
@@ -79,8 +80,8 @@ def command(
         configs.Flag("--max-retries", "retries", max_retries),
         configs.Flag("--max-invalid", "max_invalid", max_invalid),
     ]
-    overrides = [*(set_ or []), *(f"fail_under.{text}" for text in fail_under or [])]
-    prepared = prepare(configs.load(RunConfig, config or (), overrides=overrides, flags=flags))
+    flags += [configs.Flag("--fail-under", *_threshold(text)) for text in fail_under or []]
+    prepared = prepare(configs.load(RunConfig, config or (), overrides=set_ or (), flags=flags))
     shown = Shown(json=json, quiet=quiet)
     if dry_run:
         shown.plan(prepared)
@@ -89,6 +90,13 @@ def command(
     shown.summary(prepared, summary, out)
     if shown.below(prepared.config, summary):
         raise typer.Exit(BELOW_THRESHOLD)
+
+
+def _threshold(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise UsageError(f"--fail-under {text!r} is no metric=number", expected="e.g. success=0.5")
+    return f"fail_under.{name.strip()}", value.strip()
 
 
 def _execute(prepared: Any, out: Path | None, shown: Shown, *, overwrite: bool, force: bool) -> Any:

@@ -23,7 +23,7 @@ def command(
     status: Annotated[str | None, typer.Option(help="Only this status.")] = None,
     guard: Annotated[str | None, typer.Option(help="Only where this guard fired.")] = None,
     id_: Annotated[str | None, typer.Option("--id", help="Only ids that begin so.")] = None,
-    limit: Annotated[int, typer.Option(help="Episodes to show.")] = 5,
+    limit: Annotated[int, typer.Option(min=0, help="Episodes to show.")] = 5,
     private: Annotated[
         bool, typer.Option("--private", help="Show the user's private side, too.")
     ] = False,

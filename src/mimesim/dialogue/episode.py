@@ -305,7 +305,9 @@ def _cost(usage: Usage) -> dict[str, Any]:
     return {"value": usage.cost, "unknown_calls": usage.unknown_cost_calls, "currency": "USD"}
 
 
-def _known(cls: type, value: Mapping[str, Any]) -> dict[str, Any]:
+def _known(cls: type, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} stands where an object should ({cls.__name__.lower()})")
     names = {entry.name for entry in fields(cls)}
     return {key: inner for key, inner in value.items() if key in names}
 
@@ -354,7 +356,8 @@ def _episode_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     for side in SIDES:
         known[side] = _identity(value.get(side))
     known["usage"] = {
-        side: _usage(tokens, costs.get(side)) for side, tokens in value.get("usage", {}).items()
+        side: _usage(tokens, costs.get(side))
+        for side, tokens in dict(value.get("usage", {})).items()
     }
     for key in ("guards", "errors", "tools"):
         known[key] = tuple(value.get(key, ()))

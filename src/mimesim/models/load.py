@@ -95,7 +95,7 @@ def make_chat_model(name: str, *, options: Mapping[str, Any] | None = None) -> C
         ConfigError: an unknown or unusable option.
         MissingExtraError: the kind needs an extra that is not installed.
     """
-    given = dict(options or {})
+    given = _table(options, name)
     file = given.pop("cache", None)
     model = cast(ChatModel, _make(CHAT, name, given))
     if file is None:
@@ -115,7 +115,7 @@ def make_token_model(name: str, *, options: Mapping[str, Any] | None = None) -> 
     Raises:
         UnknownNameError, UsageError, ConfigError, MissingExtraError: as `make_chat_model`.
     """
-    return cast(TokenModel, _make(TOKEN, name, dict(options or {})))
+    return cast(TokenModel, _make(TOKEN, name, _table(options, name)))
 
 
 def make_openai(rest: str, options: Mapping[str, Any]) -> ChatModel:
@@ -168,6 +168,12 @@ def make_scripted(rest: str, options: Mapping[str, Any]) -> ChatModel:
             expected="a list of texts",
         )
     return Replay(lines) if rest == "replay" else Scripted(tuple(lines))
+
+
+def _table(options: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError("the options are no table", where=redact(name), expected="name = value")
+    return dict(options or {})
 
 
 def _make(registry: Registry, name: str, options: Mapping[str, Any]) -> Any:

@@ -9,6 +9,7 @@ down. Whatever goes wrong ends this conversation with a stop reason and the part
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -120,13 +121,15 @@ async def run_episode(task: Task, gym: GymEnv, agent: Agent, setup: Setup) -> Ep
         detail = "wall clock of the conversation"
         stop = recorder_stop(recorder, StopReason.TIMEOUT, Party.RUNNER, seconds, detail)
     except EpisodeError as error:
+        recorder.lost(error)
         recorder.error(conversation.place, error, attempt=setup.header.attempt)
         stop = failure_stop(recorder, error)
     except Exception as error:  # noqa: BLE001 - a bug ends one conversation, never a run
         recorder.error(conversation.place, error, attempt=setup.header.attempt)
         detail = type(error).__name__
         stop = recorder_stop(recorder, StopReason.INTERNAL_ERROR, Party.ENV, None, detail)
-    return recorder.finish(stop, {"user": gym.user_usage, "judge": gym.judge_usage})
+    spent = {"user": gym.user_usage + recorder.lost_usage, "judge": gym.judge_usage}
+    return recorder.finish(stop, spent)
 
 
 def failed_before_start(task: Task, setup: Setup, error: Exception) -> Episode:
@@ -285,8 +288,13 @@ class _Conversation:
         return recorder_stop(self._recorder, reason, Party.RUNNER, limit, detail)
 
     def _usage(self) -> Usage:
-        sides = {"user": self._gym.user_usage, "judge": self._gym.judge_usage}
-        return total_usage({"agent": self._recorder.agent_usage, **sides})
+        return total_usage(
+            {
+                "agent": self._recorder.agent_usage,
+                "user": self._gym.user_usage + self._recorder.lost_usage,
+                "judge": self._gym.judge_usage,
+            }
+        )
 
     async def _move(self, view: AgentView) -> AgentMove:
         """Ask the agent; an empty answer is asked for once more.
@@ -331,11 +339,12 @@ class _Conversation:
             try:
                 async with self._limited("a step of the gym"):
                     with _gym_boundary():
-                        return await self._gym.step(action)
+                        return _finite(await self._gym.step(action))
             except EpisodeError as error:
                 last = attempt == self._limits.step_retries
                 if last or not error.retryable or error.reason == StopReason.TIMEOUT:
                     raise
+                self._recorder.lost(error)
                 self._recorder.error("gym", error, attempt=attempt)
             except (CallerError, UsageError):
                 raise
@@ -369,6 +378,13 @@ def _gym_boundary() -> Iterator[None]:
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
         raise EnvError(detail, reason=StopReason.INTERNAL_ERROR) from error
+
+
+def _finite(result: StepResult) -> StepResult:
+    """Refuse a reward that is no number: it could neither be stored nor averaged."""
+    if not math.isfinite(result.reward):
+        raise EnvError(f"the gym gave the reward {result.reward}")
+    return result
 
 
 def _user_spoke(result: StepResult) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 from mimesim import jsonio
 from mimesim.dialogue.episode import Episode
 from mimesim.dialogue.export import GENERIC_SYSTEM, Options, export_rows
-from mimesim.errors import DataError
+from mimesim.errors import DataError, UsageError
 from mimesim.rollout.review import scenario_of
-from mimesim.rollout.store import read_episodes
+from mimesim.rollout.store import episode_file, read_episodes
 from mimesim.users.briefing import system_prompt
 
 _TEMPLATE = "user/trained"
@@ -32,8 +32,15 @@ def export(
     """Write the rows of `target` to `out`, replacing it as a whole.
 
     Raises:
-        UsageError: unknown target, damaged input, or private rows wanted of public copies.
+        UsageError: unknown target, damaged input, private rows wanted of public copies, or `out`
+            is the input itself.
     """
+    if Path(out).resolve() == episode_file(source).resolve():
+        raise UsageError(
+            "the export would replace what it is made from",
+            where=str(out),
+            mend="choose another --out",
+        )
     episodes = read_episodes(source)
     if with_private:
         _need_private(episodes, source)

@@ -115,6 +115,7 @@ class Recorder:
         self.turns: list[Turn] = []
         self.steps: list[Step] = []
         self.agent_usage = Usage()
+        self.lost_usage = Usage()
         self._opening: PublicMessage | None = None
         self._observation = Observation("", "")
         self._success: bool | None = None
@@ -123,6 +124,7 @@ class Recorder:
         self._errors: list[dict[str, Any]] = []
         self._thoughts: list[dict[str, Any]] = []
         self._raw: list[dict[str, Any]] = []
+        self._drafts: list[dict[str, Any]] = []
         self._wishes: list[dict[str, Any]] = []
         self._reasoning: list[dict[str, Any]] = []
         self._grading: list[dict[str, Any]] = []
@@ -220,6 +222,17 @@ class Recorder:
             }
         )
 
+    def lost(self, error: EpisodeError) -> None:
+        """Write down what the user drew and spent on a turn before it failed."""
+        reply = error.lost
+        if not isinstance(reply, Reply):
+            return
+        self.lost_usage = self.lost_usage + reply.usage
+        turn = len(self.turns)
+        for event in reply.guards:
+            self.guard(GuardEvent(event.guard, event.attempt, event.action, event.detail, turn))
+        self._held_back(reply, turn)
+
     def finish(self, stop: Stop, usage: Mapping[str, Usage]) -> Episode:
         """Return the finished episode."""
         counted = stop.status.counted
@@ -259,6 +272,7 @@ class Recorder:
         lists = {
             "thoughts": self._thoughts,
             "raw": self._raw,
+            "drafts": self._drafts,
             "wishes": self._wishes,
             "agent_reasoning": self._reasoning,
             "grading": self._grading,
@@ -282,8 +296,15 @@ class Recorder:
             self._thoughts.append({"turn": turn, "text": reply.thought.reveal(), "source": source})
         if reply.raw and reply.raw != reply.utterance:
             self._raw.append({"turn": turn, "text": reply.raw})
+        self._held_back(reply, turn)
         if reply.wish:
             self._wishes.append({"turn": turn, "wish": dict(reply.wish)})
+
+    def _held_back(self, reply: Reply, turn: int) -> None:
+        self._drafts += [
+            {"turn": turn, "attempt": d.attempt, "guard": d.guard, "text": d.text.reveal()}
+            for d in reply.drafts
+        ]
 
     def _user_turn(
         self,

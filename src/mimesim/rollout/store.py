@@ -274,13 +274,15 @@ def _manifest(paths: Paths, plan: Plan, *, force: bool) -> dict[str, Any]:
     if not paths.manifest.exists():
         _refuse_strangers(paths)
         return fresh
+    if not any(map(_holds_something, (paths.episodes, paths.failures))):
+        return fresh  # a run that came to nothing, e.g. for a wrong key, does not keep the place
     old = _old_manifest(paths)
     found = differences(old, fresh)
     if found and not force:
         raise UsageError(
             "the run there has another configuration: " + "; ".join(found[:4]),
             where=str(paths.manifest),
-            mend="choose another --out, or --overwrite to start again, or --force to go on",
+            mend="choose another --out; `run` can also --overwrite it, or --force itself to go on",
         )
     fresh |= {key: old[key] for key in ("run_id", "created_at", "wall_s") if key in old}
     fresh["tasks"] = {**old.get("tasks", {}), **fresh["tasks"]}
@@ -294,7 +296,7 @@ def _old_manifest(paths: Paths) -> dict[str, Any]:
     Raises:
         DataError: it is no manifest, or a damaged one; says how to go on.
     """
-    mend = "restore the file, or --overwrite to start again"
+    mend = "restore the file, or start again with `run --overwrite` or another --out"
     try:
         old = jsonio.read_object(paths.manifest, "schema", "run_id", "identity", "tasks")
     except DataError as error:
@@ -309,8 +311,12 @@ def _old_manifest(paths: Paths) -> dict[str, Any]:
     return old
 
 
+def _holds_something(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
 def _refuse_strangers(paths: Paths) -> None:
-    if paths.episodes.exists() and paths.episodes.stat().st_size:
+    if _holds_something(paths.episodes):
         raise UsageError(
             "the file exists, but no manifest says which run it belongs to",
             where=str(paths.episodes),
@@ -340,6 +346,10 @@ def read_episodes(path: Path | str) -> list[Episode]:
     Raises:
         DataError: missing or damaged, with the line number; or one episode stands there twice.
     """
+    return list(read_file(episode_file(path)))
+
+
+def episode_file(path: Path | str) -> Path:
+    """Return the episode file that a run folder holds, or that `path` is."""
     path = Path(path)
-    file = path / "episodes.jsonl" if path.is_dir() else path
-    return list(read_file(file))
+    return path / "episodes.jsonl" if path.is_dir() else path

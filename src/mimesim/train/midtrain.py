@@ -54,7 +54,7 @@ class UserConfig:
         save_every: updates between checkpoints; 0 = none.
     """
 
-    out: Path
+    out: Path = Path("out/user")
     model: str = "embedded"
     corpus: str = "chitchat"
     corpus_limit: int = 700

@@ -7,8 +7,10 @@ simulator's loop. `clean` makes the one permitted change of characters.
 
 from __future__ import annotations
 
+import html
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -95,7 +97,7 @@ def check(text: str, situation: Situation) -> tuple[Fault, ...]:
 def _by_words(text: str) -> Iterator[Fault]:
     folded = fold(text)
     for guard, patterns in word_lists().items():
-        tagged = guard == "leftover_tag" and has_tag(text)
+        tagged = guard == "leftover_tag" and (has_tag(text) or has_tag(_undisguised(text)))
         if tagged or any(pattern.search(folded) for pattern in patterns):
             yield Fault(guard, hard=True)
 
@@ -135,6 +137,12 @@ def word_lists(language: str = "en") -> dict[str, tuple[re.Pattern[str], ...]]:
         guard: tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
         for guard, patterns in lists.items()
     }
+
+
+def _undisguised(text: str) -> str:
+    """Return `text` as it looks: escapes read, wide forms narrowed, invisible characters out."""
+    narrow = unicodedata.normalize("NFKC", html.unescape(text))
+    return "".join(c for c in narrow if unicodedata.category(c) != "Cf")
 
 
 def fold(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from mimesim.errors import ConfigError
-from mimesim.registry import closest
+from mimesim.config import from_options
+from mimesim.config.ranges import COUNT, NATURAL, SHARE, check_ranges
 from mimesim.users.guards import Mode
 
 
@@ -40,6 +40,16 @@ class Settings:
     model: str = "user"
     model_options: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that no model takes.
+
+        Raises:
+            ConfigError: naming the option.
+        """
+        check_ranges(self, NATURAL, "max_regen", "temperature")
+        check_ranges(self, COUNT, "max_tokens", "max_chars")
+        check_ranges(self, SHARE, "top_p")
+
 
 def read_settings(
     options: Mapping[str, Any] | None, *, where: str, thinking: bool | None = None
@@ -49,33 +59,4 @@ def read_settings(
     Raises:
         ConfigError: an unknown key or an unusable value.
     """
-    given = {"thinking": thinking, **(options or {})}
-    names = [entry.name for entry in fields(Settings)]
-    for key in given:
-        if key not in names:
-            raise ConfigError(
-                f"unknown option {key!r}{closest(key, names)}",
-                where=where,
-                expected="options among " + ", ".join(names),
-            )
-    from pydantic import TypeAdapter, ValidationError  # a border: values come from the outside
-
-    try:
-        settings = TypeAdapter(Settings).validate_python(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(
-            f"option {first['loc'][0]} is {first['input']!r}", where=where, expected=first["msg"]
-        ) from error
-    _check_ranges(settings, where)
-    return settings
-
-
-def _check_ranges(settings: Settings, where: str) -> None:
-    low = {"max_regen": 0, "max_tokens": 1, "max_chars": 1}
-    values = asdict(settings)
-    for key, least in low.items():
-        if values[key] < least:
-            raise ConfigError(
-                f"option {key} is {values[key]}", where=where, expected=f"at least {least}"
-            )
+    return from_options(Settings, {"thinking": thinking, **(options or {})}, where=where)

@@ -24,7 +24,7 @@ from mimesim.dialogue.types import (
     Usage,
 )
 from mimesim.dialogue.views import as_user
-from mimesim.errors import ContextExceeded, UserError
+from mimesim.errors import ContextExceeded, EpisodeError, UserError
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.scenarios.types import Scenario
 from mimesim.seeds import fingerprint
@@ -148,7 +148,11 @@ class Simulator:
         tries = 1 if self._settings.guards is Mode.FLAG else self._settings.max_regen + 1
         budget, last = self._settings.max_tokens, Fault("empty", hard=True)
         for attempt in range(tries):
-            completion = await self._ask(messages, budget, (seed + attempt) % _SEEDS)
+            try:
+                completion = await self._ask(messages, budget, (seed + attempt) % _SEEDS)
+            except EpisodeError as error:
+                error.lost = _nothing(attempt, usage, events, drafts)
+                raise
             usage += replace(completion.usage, regen_calls=int(attempt > 0))
             drawn = self._take_apart(completion, scene)
             held = self._held_back(drawn)
@@ -159,7 +163,9 @@ class Simulator:
             drafts.append(Draft(attempt, Thought(completion.text), held.guard))
             if held.guard in _UNUSABLE:
                 budget = 2 * self._settings.max_tokens
-        raise UserError(f"{last.guard} after {tries} attempts", attempts=tries)
+        failed = UserError(f"{last.guard} after {tries} attempts", attempts=tries)
+        failed.lost = _nothing(tries, usage, events, drafts)
+        raise failed
 
     async def _ask(self, messages: Sequence[ChatMessage], budget: int, seed: int) -> Completion:
         sampling = Sampling(
@@ -239,6 +245,13 @@ def _events(drawn: _Drawn, attempt: int, *, held: bool, final: bool) -> list[Gua
         GuardEvent(fault.guard, attempt, hard if fault.hard else "record", fault.detail)
         for fault in drawn.faults
     ]
+
+
+def _nothing(attempts: int, usage: Usage, events: list[GuardEvent], drafts: list[Draft]) -> Reply:
+    """Return what was spent and held back on a turn that came to nothing."""
+    return Reply(
+        None, "", usage=usage, attempts=attempts, guards=tuple(events), drafts=tuple(drafts)
+    )
 
 
 def _reply(
