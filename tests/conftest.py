@@ -55,10 +55,12 @@ def _guarded(name: str) -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     """Close the network for this process, and let Ctrl-C through.
 
-    A suite started in the background inherits an ignored SIGINT, and so would the programs that
+    A suite started in the background inherits ignored signals, and so would the programs that
     the tests start and interrupt.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup: go on, but not in children
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
     for name in _ORIGINALS:
         setattr(socket.socket, name, _guarded(name))
 

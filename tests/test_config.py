@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from mimesim import config
-from mimesim.config.ranges import COUNT, SHARE, check_ranges
+from mimesim.config.ranges import COUNT, SHARE, Range, check_ranges
 from mimesim.errors import ConfigError
 
 
@@ -272,11 +272,15 @@ class Outer:
     path: Path | None = None
     name: str = "n"
 
+    def __post_init__(self) -> None:
+        check_ranges(self, Range(0, 9), "inner.count")
+
 
 @pytest.mark.parametrize(
     ("value", "told"),
     [
         ("inner.count=0", "--set inner.count: 'count' cannot be 0; expected 1 or more"),
+        ("inner.count=10", "--set inner.count: 'inner.count' cannot be 10; expected 0 to 9"),
         ("inner.share=1.5", "--set inner.share: 'share' cannot be 1.5; expected 0 to 1"),
         ("inner.share=nan", "'inner.share' cannot be nan; expected a number"),
         ("inner.share=inf", "'inner.share' cannot be inf; expected a number"),

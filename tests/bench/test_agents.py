@@ -308,11 +308,11 @@ def test_a_matrix_without_rows_is_refused(wrong: dict[str, Any], words: str) -> 
 
 def test_a_mistyped_user_and_a_dead_endpoint_show_before_the_first_cell(tmp_path: Path) -> None:
     dead = "model:openai:m@http://127.0.0.1:9/v1"
+    heard: list[str] = []
     for arms, users in (
         ({"x": "scripted:eager"}, (COOPERATIVE, "scripted:cooperativ")),
         ({"x": "scripted:eager", "y": dead}, (COOPERATIVE,)),
     ):
-        heard: list[str] = []
         with pytest.raises(UsageError) as caught:
             evaluate(
                 EvaluationConfig(arms=arms, users=users, matrix=SMALL, out=tmp_path),

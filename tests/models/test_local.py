@@ -154,6 +154,26 @@ def test_closing_cancels_whoever_waits(checkpoint: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_reply_that_nobody_waits_for_ends_early() -> None:
+    """A time-out or Ctrl-C must not wait for thousands of tokens."""
+    model = tiny.model(context=4096)
+    steps: list[int] = []
+    model.register_forward_hook(lambda *_: steps.append(1))
+
+    async def run() -> None:
+        loaded = Loaded(model, tiny.tokenizer())
+        chat = LocalChatModel(loaded, LocalOptions(dtype="fp32"), Identity("llm", "t"))
+        call = asyncio.create_task(chat.chat([ChatMessage("user", "hello")], sample(5, 4000)))
+        while len(steps) < 3:  # noqa: ASYNC110 - the steps are counted in another thread
+            await asyncio.sleep(0.01)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await chat.aclose()
+
+    asyncio.run(run())
+    assert 3 <= len(steps) < 400
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [({"dtyp": "fp32"}, "dtype"), ({"dtype": "fp8"}, "bf16"), ({"batch_size": 0}, "from 1 on")],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from mimesim import jsonio
 from mimesim.dialogue.episode import Episode, public_copy
 from mimesim.dialogue.stop import Party, Status, StopReason
 from mimesim.dialogue.types import Role, Usage
-from mimesim.envs.base import AgentMove
+from mimesim.envs.base import AgentAction, AgentMove, StepResult
 from mimesim.errors import ContextExceeded, EnvironmentFault, InfraError
 from mimesim.rollout.driver import StepRecord, run_episode
 from mimesim.rollout.limits import Limits
@@ -23,7 +23,8 @@ def play(lines: tuple[Any, ...] = (), user_lines: tuple[str, ...] = (), **more: 
     """Run one toy episode."""
     task = more.pop("task", make_task(1))
     agent = more.pop("agent", None) or ToyAgent(lines, 5)
-    return asyncio.run(run_episode(task, ToyGym(ToyUser(3, user_lines)), agent, setup(**more)))
+    gym = more.pop("gym", ToyGym)(ToyUser(3, user_lines))
+    return asyncio.run(run_episode(task, gym, agent, setup(**more)))
 
 
 def roles(episode: Episode) -> str:
@@ -187,6 +188,18 @@ def test_a_step_that_committed_nothing_is_tried_again() -> None:
 def test_failures_go_to_whose_they_are(error: str, status: Status, reason: StopReason) -> None:
     episode = play(task=trouble(error))
     assert (episode.outcome.status, episode.stop.reason) == (status, reason)
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), float("-inf")])
+def test_a_reward_that_is_no_number_is_the_gyms_failure(reward: float) -> None:
+    class Broken(ToyGym):
+        async def step(self, action: AgentAction) -> StepResult:
+            return replace(await super().step(action), reward=reward)
+
+    episode = play(("hello",), gym=Broken)
+    assert (episode.outcome.status, episode.outcome.reward) == (Status.ENV_FAILURE, None)
+    assert "reward" in episode.stop.detail
+    assert Episode.from_json(jsonio.loads(jsonio.dumps(episode.to_json()))) == episode
 
 
 def test_wall_clocks_end_a_conversation() -> None:

@@ -156,6 +156,10 @@ def test_training_leaves_the_callers_warnings_and_model_folder_alone(
         ({"group": 1}, "'group' must be at least 2"),
         ({"minibatches": 3}, "'minibatches' 3 does not divide 8"),
         ({"coach": "nobody"}, "coach 'nobody'"),
+        ({"csd": CsdConfig(alpha=-1)}, "'csd.alpha' cannot be -1"),
+        ({"csd": CsdConfig(teacher="slow")}, "'csd.teacher' cannot be 'slow'"),
+        ({"policy": PolicyConfig(temperature=0.0)}, "'policy.temperature' cannot be 0"),
+        ({"minibatches": 0}, "'minibatches' cannot be 0"),
     ],
 )
 def test_settings_that_cannot_be_trained_with(

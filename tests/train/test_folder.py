@@ -42,6 +42,8 @@ def test_a_folder_belongs_to_its_settings(tmp_path: Path) -> None:
         hold(out, lr=1e-2)
     with pytest.raises(UsageError, match=r"kind was 'user', is 'agent' .and 1 more."):
         hold(out, kind="agent", more=1)
+    with pytest.raises(UsageError, match=r"nested\.a was \[1, 2\], is \[3\];"):
+        hold(out, nested={"a": [3]})
     with training_folder(out, {**SETTINGS, "lr": 1e-2}, fresh=True):
         pass
     with pytest.raises(UsageError, match="other settings"):

@@ -74,8 +74,13 @@ class Builder:
     def _named(self, what: str, tree: Mapping[str, Any], path: tuple[str, ...]) -> str:
         """Return where the key was set that a config complains of; "" = it has its default."""
         quoted = re.match(r"'([\w.]+)'", what)
-        key = quoted.group(1).rpartition(".")[2] if quoted else ""
-        return self._where(tree[key], (*path, key)) if key in tree else ""
+        keys = quoted.group(1).split(".") if quoted else [""]
+        node: Any = tree
+        for key in keys:
+            if not isinstance(node, dict) or key not in node:
+                return ""
+            node = node[key]
+        return self._where(node, (*path, *keys))
 
     def convert(self, hint: Any, value: Any, path: tuple[str, ...]) -> Any:
         """Return `value` as the type `hint`, or None when a problem was recorded."""

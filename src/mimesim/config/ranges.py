@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from mimesim.errors import ConfigError
@@ -40,10 +41,15 @@ SHARE = Range(0, 1)
 def check_ranges(config: Any, allowed: Range, *names: str) -> None:
     """Make sure that the numbers `names` of `config` lie in a range; None is left alone.
 
+    Args:
+        config: a dataclass.
+        allowed: the range.
+        names: its fields, dotted where they are those of a dataclass inside.
+
     Raises:
         ConfigError: naming the first that does not.
     """
     for name in names:
-        value = getattr(config, name)
+        value = attrgetter(name)(config)
         if value is not None and not allowed.holds(value):
             raise ConfigError(f"{name!r} cannot be {value}", expected=str(allowed))

@@ -207,7 +207,10 @@ class LocalChatModel:
         self._waiting.append(call)
         if self._worker is None or self._worker.done():
             self._worker = loop.create_task(self._work())
-        return await call.future
+        try:
+            return await call.future
+        finally:
+            call.row.dropped = True  # without effect unless the caller gave up early
 
     async def aclose(self) -> None:
         """Stop generating and release the weights; twice is harmless."""

@@ -27,6 +27,7 @@ class RowDraw:
         temperature: 0 = greedy. top_k: 0 = off. top_p: 1 = off.
         ids: tokens drawn so far, without the token that ended the reply.
         drawn: tokens drawn, that one included.
+        dropped: set from outside when nobody waits for the reply any more; it then ends at once.
     """
 
     prompt_ids: list[int]
@@ -40,6 +41,7 @@ class RowDraw:
     drawn: int = 0
     text: str = ""
     finish_reason: str = ""
+    dropped: bool = False
 
 
 def generate(model: Any, tokenizer: Any, rows: Sequence[RowDraw]) -> None:
@@ -85,6 +87,8 @@ class _Chooser(LogitsProcessor):
         return only
 
     def _next(self, row: RowDraw, logits: Any) -> int:
+        if not row.finish_reason and row.dropped:
+            row.finish_reason = "dropped"
         if not row.finish_reason and len(row.ids) >= row.room:
             row.finish_reason = "length"
         if not row.finish_reason and self._stopped(row):

@@ -89,7 +89,15 @@ class AgentConfig:
         check_ranges(self, COUNT, "batches", "prompts", "minibatches", "micro_rows", "save_every")
         check_ranges(self, COUNT, "threads")
         check_ranges(self, POSITIVE, "lr")
-        check_ranges(self, NATURAL, "warmup")
+        check_ranges(self, NATURAL, "warmup", "csd.alpha", "csd.beta", "notes.max_noted")
+        check_ranges(self, COUNT, "policy.max_tokens")
+        check_ranges(self, POSITIVE, "policy.temperature")
+        for key, value, known in (
+            ("csd.teacher", self.csd.teacher, ("packed", "rows")),
+            ("notes.arm", self.notes.arm, ("note", "placebo")),
+        ):
+            if value not in known:
+                raise ConfigError(f"{key!r} cannot be {value!r}", expected=" or ".join(known))
         if self.group < 2:
             raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one task")
         if self.prompts * self.group % self.minibatches:
@@ -175,7 +183,8 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
         with closing(collector):
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     model.eval()
-    model.save_pretrained(config.out / "policy")
+    with quiet_loading():
+        model.save_pretrained(config.out / "policy")
     tokenizer.save_pretrained(config.out / "policy")
     return {
         "steps": config.batches,

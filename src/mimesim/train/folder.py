@@ -91,10 +91,14 @@ def _claim(path: Path, settings: Mapping[str, Any], *, fresh: bool) -> None:
         differing = sorted(k for k in wanted | stored if wanted.get(k) != stored.get(k))
         if differing:
             key = differing[0]
+            was, now = stored.get(key), wanted.get(key)
+            if isinstance(was, dict) and isinstance(now, dict):
+                inner = next(k for k in was | now if was.get(k) != now.get(k))
+                key, was, now = f"{key}.{inner}", was.get(inner), now.get(inner)
             more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
             raise UsageError(
-                f"this folder holds a training with other settings: {key} was "
-                f"{stored.get(key)!r}, is {wanted.get(key)!r}{more}",
+                f"this folder holds a training with other settings: {key} was {was!r}, "
+                f"is {now!r}{more}",
                 where=str(path.parent),
                 expected="the same settings, to go on with it",
                 mend="choose another --out, or remove the folder",

@@ -24,6 +24,7 @@ from mimesim.envs.gyms.support_desk.compact import MAX_STEPS, SPEC, CompactDesk,
 from mimesim.envs.gyms.support_desk.compact_agents import DemonstratorAgent, expert_line
 from mimesim.models.base import ChatMessage
 from mimesim.models.templates import MaskedRow, mask_rows
+from mimesim.models.local import quiet_loading
 from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer
 from mimesim.scenarios import compact
 from mimesim.seeds import derive, generator
@@ -140,7 +141,8 @@ def _train(config: WarmConfig, on_progress: Callable[[Progress], None] | None) -
         ),
         on_progress=on_progress,
     )
-    outcome.model.save_pretrained(config.out / "policy")
+    with quiet_loading():
+        outcome.model.save_pretrained(config.out / "policy")
     tokenizer.save_pretrained(config.out / "policy")
     return {
         "checkpoint": str(config.out / "policy"),
