@@ -79,6 +79,16 @@ def test_a_full_stdout_is_one_line() -> None:
     assert b"No space left" in done.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
+def test_closed_streams_are_no_error(closed: str) -> None:
+    script = f"{sys.executable} -m mimesim users list --json {closed}"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_being_asked_to_end_keeps_the_state(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "x.jsonl"

@@ -5,6 +5,7 @@ The stages are real ones, `evaluate` with a scripted agent, and a kind that does
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from mimesim import jsonio
-from mimesim.errors import CallerError, EnvironmentFault
+from mimesim.errors import CallerError, DataError, EnvironmentFault
 from mimesim.studies.scheduler import Progress, Reporter, StagePlan, run_stages
 from mimesim.studies.stages import main
 
@@ -55,17 +56,22 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-def alive(folder: Path) -> list[str]:
-    """Return the processes that work on stages below `folder`."""
-    found = []
+def pids(folder: Path) -> dict[int, str]:
+    """Return the processes that work on stages below `folder`, with their command lines."""
+    found = {}
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = entry.read_bytes().decode("utf-8", "replace").split("\0")
         except OSError:
             continue  # it ended meanwhile
         if any(word.startswith(str(folder)) for word in words):
-            found.append(" ".join(words))
+            found[int(entry.parent.name)] = " ".join(words)
     return found
+
+
+def alive(folder: Path) -> list[str]:
+    """Return the command lines of those processes."""
+    return list(pids(folder).values())
 
 
 def test_stages_follow_what_they_need_and_are_not_done_twice(tmp_path: Path) -> None:
@@ -185,6 +191,31 @@ def test_no_more_processes_than_allowed(tmp_path: Path) -> None:
 def test_stages_that_can_never_run_are_told(tmp_path: Path, needs: tuple[str, ...]) -> None:
     with pytest.raises(CallerError, match="never be done: a"):
         run_stages([nonsense(tmp_path, "a", needs)], logs=tmp_path / "logs")
+
+
+@pytest.mark.parametrize("text", ["", '{"cells": [', "[]"])
+def test_a_damaged_result_is_told_before_anything_runs(tmp_path: Path, text: str) -> None:
+    done, more = evaluation(tmp_path, "done"), nonsense(tmp_path, "more")
+    done.folder.mkdir()
+    done.result.write_text(text)
+    with pytest.raises(DataError) as caught:
+        run_stages([done, more], logs=tmp_path / "logs")
+    assert str(done.result) in str(caught.value)
+    assert "remove that file" in str(caught.value)
+    assert not more.folder.exists()
+
+
+def test_a_stage_that_is_killed_and_one_that_says_nonsense(tmp_path: Path) -> None:
+    stage = evaluation(tmp_path, "long", users=USERS, tasks=2000)
+
+    def meddle(event: Progress) -> None:
+        if event.text == USERS[0]:
+            (stage.folder / "progress.json").write_text('{"fraction": "half", "text": 3}')
+            for pid in pids(stage.folder):
+                os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(EnvironmentFault, match=r"stage 'long' failed: .*ended by signal 9"):
+        run_stages([stage], logs=tmp_path / "logs", on_progress=meddle)
 
 
 def test_nothing_to_do_is_done(tmp_path: Path) -> None:

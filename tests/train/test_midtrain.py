@@ -71,6 +71,7 @@ def test_a_user_is_trained_measured_and_labelled(place: Path, tmp_path: Path) ->
     manifest = jsonio.read_json(out / "mimesim.json")
     assert manifest["corpora"][0]["training_allowed"] == "unknown"
     assert manifest["system_template"] == "user/midtrain"
+    assert manifest["max_tokens"] == 32, "the messages of these logs are short"
     tokenizer = AutoTokenizer.from_pretrained(out)
     templates.check_template(tokenizer)
     assert tokenizer.chat_template == templates.CHATML

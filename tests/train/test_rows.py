@@ -32,6 +32,7 @@ def test_only_human_turns_are_learnt() -> None:
     assert rows.trained_text(TOKENIZER, row) == ["turn 1<|im_end|>", "turn 3<|im_end|>"]
     learnt = len(TOKENIZER("turn 1<|im_end|>turn 3<|im_end|>")["input_ids"])
     assert row.learnt == learnt
+    assert row.turn_lengths == [learnt // 2, learnt // 2]
     whole = TOKENIZER.decode(row.input_ids)
     assert whole == templates.render(TOKENIZER, rows.reverse(dialogue(5, "agent")))
 

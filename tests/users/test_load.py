@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from mimesim import jsonio
 from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, UsageError
 from mimesim.models.load import preflight
 from mimesim.users.base import UserRequest, UserSource
 from mimesim.users.guards import Mode
 from mimesim.users.load import make_user
 from mimesim.users.settings import read_settings
+from tests import tiny
 from tests.support.stub_server import StubServer
 
 
@@ -81,3 +84,14 @@ def test_logins_in_addresses_are_not_recorded() -> None:
     source = make_user("roleplay:openai:stub@http://me:hunter22@127.0.0.1:9/v1")
     assert "hunter22" not in repr(source.identity)
     asyncio.run(source.aclose())
+
+
+def test_a_trained_user_keeps_to_the_length_it_learnt(tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "user")
+    card = {"thinking": False, "system_template": "user/midtrain", "max_tokens": 48}
+    jsonio.write_json(folder / "mimesim.json", card)
+    plain = make_user(f"trained:{folder}")
+    longer = make_user(f"trained:{folder}", options={"max_tokens": 90})
+    assert plain.identity.sampling["max_tokens"] == 48
+    assert plain.identity.sampling["thinking"] is False
+    assert longer.identity.sampling["max_tokens"] == 90

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
@@ -160,6 +161,10 @@ def invoke(arguments: Sequence[str]) -> int:
 
 def run() -> None:
     """Entry point of the `mimesim` command."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
     tolerant(sys.stdout, sys.stderr)
     for name in ("SIGTERM", "SIGHUP"):  # asked to end: keep the state, as for Ctrl-C
         number = signal.Signals.__members__.get(name)

@@ -48,7 +48,7 @@ def _claim(config: StudyConfig, out: Path) -> None:
     path = out / "study.json"
     wanted = jsonio.loads(jsonio.dumps(settings(config)))
     if path.exists():
-        stored = jsonio.read_json(path)
+        stored = jsonio.read_object(path)
         differing = sorted(k for k in wanted | stored if wanted.get(k) != stored.get(k))
         if differing:
             raise UsageError(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
-from mimesim.errors import CallerError, EnvironmentFault, UsageError
+from mimesim.errors import CallerError, DataError, EnvironmentFault, UsageError
 
 _POLL_SECONDS = 0.25
 ATTACHED = "--attached"
@@ -79,6 +79,7 @@ def run_stages(
 
     Raises:
         EnvironmentFault: a stage failed; the message ends with the last line of its log.
+        DataError: the result of a stage that was done before is damaged.
         CallerError: a stage needs one that is not there, or two need each other.
         KeyboardInterrupt: passed on after the running stages were ended.
     """
@@ -86,6 +87,7 @@ def run_stages(
     resumed = [s.name for s in stages if s.done()]
     for stage in stages:
         if stage.done():
+            _check_result(stage.result)
             tell(Progress(stage.name, "resumed", 1.0, "done before"))
     running: dict[str, _Process] = {}
     try:
@@ -108,6 +110,16 @@ def run_stages(
             process.end()
 
 
+def _check_result(path: Path) -> None:
+    try:
+        jsonio.read_object(path)
+    except DataError as error:
+        mend = "remove that file: the stage is then done again"
+        raise DataError(
+            error.what, where=error.where, expected=error.expected, mend=mend
+        ) from error
+
+
 def _reap(running: dict[str, _Process], tell: OnProgress) -> None:
     for name, process in list(running.items()):
         code = process.poll()
@@ -116,8 +128,9 @@ def _reap(running: dict[str, _Process], tell: OnProgress) -> None:
             continue
         del running[name]
         if code != 0 or not process.stage.done():
+            ended = f" (ended by signal {-code})" if code < 0 else ""
             raise EnvironmentFault(
-                f"stage {name!r} failed: {process.last_line()}",
+                f"stage {name!r} failed: {process.last_line()}{ended}",
                 where=str(process.log),
                 mend="read the log; start again to go on from here",
             )
@@ -170,9 +183,9 @@ class _Process:
     def progress(self) -> Progress:
         """Return what the stage last said."""
         try:
-            said = jsonio.read_json(self._progress)
+            said = jsonio.read_object(self._progress, "fraction", "text")
             return Progress(self.stage.name, "running", float(said["fraction"]), str(said["text"]))
-        except (UsageError, KeyError):
+        except (UsageError, TypeError, ValueError):  # it is only shown
             return Progress(self.stage.name, "running", 0.0, "starting")
 
     def last_line(self) -> str:

@@ -48,7 +48,8 @@ def user_card(base_model: str, corpus: CorpusInfo, result: Mapping[str, Any]) ->
         "",
         "## Use",
         "",
-        f"The chat template stands in the tokenizer. The system text is the template "
+        "`mimesim run --user trained:<this folder>`. For other programs: "
+        f"the chat template stands in the tokenizer. The system text is the template "
         f"`{SYSTEM_TEMPLATE}`; the person is `assistant`, the other side `user`.",
     ]
     return "\n".join([*head, "---", "", *body]) + "\n"

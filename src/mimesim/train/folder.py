@@ -145,7 +145,8 @@ def _writing(out: Path) -> Iterator[None]:
         raise jsonio.disk_fault(error.filename or out, error) from error
     except (RuntimeError, SafetensorError) as error:
         told = _WRITE_TROUBLE.search(str(error))
-        if told is None and shutil.disk_usage(out).free >= _TIGHT:
+        tight = shutil.disk_usage(out).free < _TIGHT
+        if not told and not tight:
             raise
-        trouble = OSError(0, told.group() if told else "no space left")
-        raise jsonio.disk_fault(out, trouble) from error
+        words = "no space left" if tight or not told else told.group()
+        raise jsonio.disk_fault(out, OSError(0, words)) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from mimesim import prompts
@@ -36,6 +37,12 @@ class TrainRow:
     def learnt(self) -> int:
         """Return how many tokens carry loss."""
         return sum(label != templates.IGNORED for label in self.labels)
+
+    @property
+    def turn_lengths(self) -> list[int]:
+        """Return how many tokens each learnt turn has."""
+        runs = groupby(self.labels, lambda label: label != templates.IGNORED)
+        return [len(list(run)) for learnt, run in runs if learnt]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from mimesim.envs.base import AgentMove, AgentView, Task
 from mimesim.envs.gyms.support_desk.compact import MAX_STEPS, SPEC, CompactDesk, make_tasks
 from mimesim.envs.gyms.support_desk.compact_agents import DemonstratorAgent, expert_line
 from mimesim.models.base import ChatMessage
-from mimesim.models.templates import MaskedRow, mask_rows
 from mimesim.models.local import quiet_loading
+from mimesim.models.templates import MaskedRow, mask_rows
 from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer
 from mimesim.scenarios import compact
 from mimesim.seeds import derive, generator

@@ -81,7 +81,7 @@ def make_trained(path: str, *, options: Mapping[str, Any] | None = None) -> User
     """Make `trained:<path>`; a model name such as `openai:…` may stand for the path.
 
     A checkpoint of ours says in `mimesim.json` with which system text and whether with thoughts it
-    was trained; serving text and training text must be the same.
+    was trained, for serving text and training text must be the same, and how long its messages get.
 
     Raises:
         DataError: a damaged `mimesim.json`.
@@ -91,7 +91,8 @@ def make_trained(path: str, *, options: Mapping[str, Any] | None = None) -> User
     trained = jsonio.read_json(card) if card.is_file() else {}
     thinking = bool(trained.get("thinking", True))
     template = str(trained.get("system_template", TRAINED))
-    settings = read_settings(options, where=name, thinking=thinking)
+    cap = {"max_tokens": trained["max_tokens"]} if "max_tokens" in trained else {}
+    settings = read_settings({**cap, **(options or {})}, where=name, thinking=thinking)
     known = path.partition(":")[0] in _MODEL_FAMILIES
     model = make_chat_model(path if known else f"hf:{path}", options=settings.model_options)
     return make_source(name, model, template=template, settings=settings)
