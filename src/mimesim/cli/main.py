@@ -162,9 +162,9 @@ def invoke(arguments: Sequence[str]) -> int:
 def run() -> None:
     """Entry point of the `mimesim` command."""
     if sys.stdout is None:  # closed by whoever started us
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - kept open
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - kept open
     tolerant(sys.stdout, sys.stderr)
     for name in ("SIGTERM", "SIGHUP"):  # asked to end: keep the state, as for Ctrl-C
         number = signal.Signals.__members__.get(name)
