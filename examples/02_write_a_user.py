@@ -65,7 +65,8 @@ def main() -> None:
     prepared = replace(prepared, cast=replace(prepared.cast, user=LaconicUsers()))
     summary = asyncio.run(execute(prepared))
     for turn in summary.episodes[0].turns:
-        print(f"{turn.role.value:>5}: {turn.content.splitlines()[0] if turn.content else ''}")
+        said = turn.content or " ".join(call.arguments for call in turn.tool_calls)
+        print(f"{turn.role.value:>5}: {said.splitlines()[0]}")
     print(summary.counts.to_json())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import mimesim
 from mimesim.cli import output
 from mimesim.cli.main import VERBS, invoke
 from mimesim.errors import DataError
+from mimesim.rollout.prepare import RunConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "transformers", "numpy", "scipy", "openai", "httpx", "jinja2", "pydantic")
@@ -102,6 +104,33 @@ def test_an_error_is_one_line_without_markup(capsys: pytest.CaptureFixture[str])
 )
 def test_values_are_shown_in_words(value: object, words: str) -> None:
     assert output.in_words(value) == words
+
+
+def test_paths_are_shown_as_one_would_type_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert output.near("recipes/../out/user") == "out/user"
+    assert output.near(tmp_path.parent / "elsewhere") == str(tmp_path.parent / "elsewhere")
+
+
+def test_help_names_the_defaults_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    invoke(["run", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    plain = RunConfig()
+    for name, value in (("agent", plain.agent), ("user", plain.user), ("gym", plain.gym)):
+        assert f"--{name} {value}" in told
+    assert f"--episodes {plain.episodes} --seed {plain.seed}." in told
+
+
+def test_no_help_text_is_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in VERBS:
+        invoke([name, "--help"])
+    for words in (["train", "user"], ["eval", "agents"], ["data", "inspect"]):
+        invoke([*words, "--help"])
+    told = capsys.readouterr().out
+    assert re.findall(r"\w \.(?: |$)", told, re.MULTILINE) == []
+    assert "completion" not in told
 
 
 def test_json_is_one_line_whatever_it_holds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -285,3 +285,11 @@ def test_a_wrong_key_is_told_and_never_shown(
     assert "key" in err
     written = "".join(path.read_text() for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert "SECRET123" not in err + written
+
+
+def test_an_agent_that_cannot_be_read_is_told_with_the_way_to_look(tmp_path: Path) -> None:
+    with StubServer(["act as you like"]) as server:
+        out, _ = run(*desk(server.url), f"--out={tmp_path / 'a'}")
+    assert f"mimesim view {tmp_path / 'a'} --failed" in out
+    out, _ = run(*TOYS, "--episodes=2", f"--out={tmp_path / 'b'}")
+    assert "--failed" not in out

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
+from mimesim import registry
+from mimesim.envs import load
 from mimesim.envs.base import profile_of
 from mimesim.envs.gyms.support_desk.compact import CompactDesk
 from mimesim.envs.gyms.support_desk.full import FullDesk
@@ -40,3 +44,14 @@ def test_descriptions_hold_the_facts_of_the_spec() -> None:
     assert set(desk["profiles"]) == {"full", "compact"}
     assert desk["profiles"]["compact"]["choices"] == ["action", "answer"]
     assert describe_gym("support-desk", "compact")["max_steps"] == 8
+
+
+def test_a_broken_extension_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint("broken", "os.path:join", "mimesim.gyms")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [broken])
+    monkeypatch.delenv("MIMESIM_DISABLE_PLUGINS", raising=False)
+    monkeypatch.setattr(load.REGISTRY, "_extensions", None)
+    with pytest.warns(UserWarning, match="extension gym 'broken' is left out: .*is no gym"):
+        (desk,) = describe_gyms()
+    assert desk["name"] == "support-desk"
+    monkeypatch.setattr(load.REGISTRY, "_extensions", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,3 +130,54 @@ def test_strings_are_compared_folded_and_short_ones_on_word_borders() -> None:
     assert not holds_string("for ever", "or")
     assert not holds_string("anything", "")
     assert fold(" A\u00a0 B ") == "a b"
+
+
+def damaged(profile: str, path: tuple[Any, ...], junk: Any, file: Path) -> Path:
+    """Write one good task with the value at `path` replaced."""
+    (task,) = load_tasks("support-desk", profile=profile, count=1)
+    value = jsonio.loads(jsonio.dumps(task_to_json(task)))
+    inner = value
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = junk
+    file.write_text(jsonio.dumps(value) + "\n", "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("junk", [5, "x", None, [5], {"a": 5}], ids=str)
+@pytest.mark.parametrize(
+    ("profile", "path"),
+    [
+        ("full", ("hidden", "scenario")),
+        ("full", ("hidden", "scenario", "meta")),
+        ("full", ("hidden", "scenario", "meta", "row", "record")),
+        ("full", ("hidden", "scenario", "success", "gold", 0, "slots")),
+        ("full", ("hidden", "scenario", "success", "required", 0)),
+        ("full", ("public", "flow")),
+        ("full", ("public", "tools")),
+        ("compact", ("hidden", "scenario")),
+        ("compact", ("hidden", "scenario", "meta", "intent")),
+        ("compact", ("hidden", "scenario", "meta", "item")),
+        ("compact", ("hidden", "scenario", "facts")),
+        ("compact", ("public", "policy")),
+    ],
+)
+def test_a_damaged_task_is_refused_before_anything_is_scored(
+    tmp_path: Path, profile: str, path: tuple[Any, ...], junk: Any
+) -> None:
+    if (path[-1], type(junk)) in (("item", str), ("slots", dict)):
+        pytest.skip("that is no damage")
+    file = damaged(profile, path, junk, tmp_path / "t.jsonl")
+    with pytest.raises(DataError) as caught:
+        load_tasks("support-desk", profile=profile, path=file)
+    assert "\n" not in str(caught.value)
+    if path == ("hidden", "scenario") and not isinstance(junk, dict):
+        return  # no task at all
+    assert check_tasks(read_tasks(file)) != []
+
+
+def test_undamaged_tasks_are_read(tmp_path: Path) -> None:
+    for profile in ("full", "compact"):
+        tasks = load_tasks("support-desk", profile=profile, count=40)
+        write_tasks(tmp_path / "t.jsonl", tasks)
+        assert load_tasks("support-desk", profile=profile, path=tmp_path / "t.jsonl") == tasks

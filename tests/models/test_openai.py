@@ -381,6 +381,13 @@ def test_nesting_beyond_reason_is_a_damaged_answer() -> None:
         assert say(server.url).text == "here"
 
 
+def test_bytes_that_are_no_text_are_a_damaged_answer() -> None:
+    whole = '{"choices": [{"message": {"role": "assistant", "content": "h\u00e9llo \ufffd"}}]}'
+    with StubServer([Fault(200, whole, encoding="latin-1"), Fault(200, whole)]) as server:
+        assert say(server.url).text == "h\u00e9llo \ufffd"
+        assert len(server.requests) == 2
+
+
 def test_an_answer_that_quotes_the_key_goes_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "abcd-very-secret")
     told: list[str] = []

@@ -277,3 +277,33 @@ def test_the_door_name_of_a_saved_policy(tmp_path: Path) -> None:
         make_agent(f"policy:{tmp_path}", action_format="line", options={"heat": 1})
     with pytest.raises(EnvironmentFault, match="no model checkpoint"):
         make_agent(f"policy:{tmp_path / 'nowhere'}", action_format="line")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"temperature": "hot"}, "'temperature' cannot be 'hot'"),
+        ({"temperature": -1}, "'temperature' cannot be -1"),
+        ({"temperature": float("nan")}, "'temperature' cannot be nan"),
+        ({"max_tokens": 0}, "'max_tokens' cannot be 0"),
+        ({"max_tokens": "x"}, "'max_tokens' cannot be 'x'"),
+    ],
+)
+def test_options_that_cannot_be_sampled_with_are_refused(
+    tmp_path: Path, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_agent(f"policy:{tmp_path}", action_format="line", options=options)
+    assert told in str(caught.value)
+
+
+def test_a_policy_that_breaks_scores_nothing(model: Any) -> None:
+    class Broken(torch.nn.Module):
+        config = model.config
+
+        def forward(self, **_: Any) -> None:
+            raise RuntimeError("out of memory")
+
+    for episode, _ in play(Broken(), 2):
+        assert (episode.outcome.status, episode.outcome.reward) == (Status.INFRA_FAILURE, None)
+        assert "the policy broke: RuntimeError: out of memory" in episode.stop.detail

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mimesim import jsonio
@@ -44,3 +46,10 @@ def test_a_scenario_that_was_not_composed_has_no_row() -> None:
 
 def test_fill_never_parses_a_value() -> None:
     assert fill("{a} and {b}", {"a": "{b}", "b": ["x", "y"]}) == "{b} and x, y"
+
+
+def test_a_row_that_lacks_what_its_request_needs_is_told() -> None:
+    row = ROWS[0]
+    for broken in (replace(row, record={}), replace(row, env={})):
+        with pytest.raises(DataError, match=f"row {row.index}: the row does not fit"):
+            row_to_scenario(broken, MANUAL)

@@ -50,6 +50,7 @@ class Fault:
         body: its body, JSON or raw text.
         delay_s: wait before answering; with `status` 0 hang and then close.
         reset: close the connection with a TCP reset.
+        encoding: of the body; what it does not have is left out.
     """
 
     status: int = 500
@@ -57,6 +58,7 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
     reset: bool = False
+    encoding: str = "utf-8"
 
 
 Reply = str | dict[str, Any] | list[int] | Fault
@@ -292,7 +294,8 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.status == 0:
             self.close_connection = True
             return
-        raw = (answer.body if isinstance(answer.body, str) else json.dumps(answer.body)).encode()
+        text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+        raw = text.encode(answer.encoding, "ignore")
         self.send_response(answer.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))

@@ -257,7 +257,7 @@ def test_every_closed_reply_is_noted_where_it_stands() -> None:
 
 
 def test_a_reply_cut_by_its_cap_is_not_noted() -> None:
-    """`method.md` 9.2: turns cut mid-generation are not noted."""
+    """Turns cut mid-generation are not noted."""
     samples = collect(collector(coach=Spy(), max_tokens=2))
     cut = closed = 0
     for sample in samples:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mimesim import jsonio
 from mimesim.errors import UnknownNameError
 from mimesim.users.catalog import catalog, describe
 
@@ -23,10 +26,15 @@ def test_scripted_kinds_are_those_that_exist() -> None:
     assert listed == set(KINDS)
 
 
-def test_model_backed_users_show_their_prompt() -> None:
+def test_model_backed_users_show_their_prompt(tmp_path: Path) -> None:
     shown = describe("trained:anything")
     assert "<think>" in shown["example_prompt"]
     assert shown["template"] == "user/trained"
+    chat = {"thinking": False, "system_template": "user/midtrain"}
+    jsonio.write_json(tmp_path / "mimesim.json", chat)
+    shown = describe(f"trained:{tmp_path}")
+    assert shown["template"] == "user/midtrain"
+    assert "<think>" not in shown["example_prompt"]
     assert describe("scripted:B3")["summary"] == "clarification non-cooperation"
 
 

@@ -173,7 +173,7 @@ CORPORA = [
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_hard_guards_rarely_fire_on_real_users(corpus: str, test_data: Path) -> None:
-    """At most 1 % of human turns for each hard guard, as `ecosystem.md` 4.4 asks."""
+    """At most 1 % of human turns for each hard guard."""
     path = test_data / f"{corpus}.jsonl"
     if not path.exists():
         pytest.skip(f"{corpus} is not among the corpora")

@@ -12,7 +12,9 @@ from mimesim.errors import UsageError
 if TYPE_CHECKING:
     from mimesim.scenarios.behaviors import Behavior
 
-app = typer.Typer(no_args_is_help=True, help="Look at the 13 realistic behaviors.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Look at the 13 realistic behaviors."
+)
 
 _SHOWN = {
     "id": "id",

@@ -8,7 +8,7 @@ import typer
 
 from mimesim.cli.output import emit_json, say
 
-app = typer.Typer(no_args_is_help=True, help="Human conversations.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Human conversations.")
 
 
 @app.callback()

@@ -13,7 +13,7 @@ from mimesim.cli.stages import StageBars
 
 def command(
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the results [default: out/<size>].")
+        Path | None, typer.Option("--out", help="Folder of the results (default: out/<size>).")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Check the plumbing in minutes; claims nothing.")

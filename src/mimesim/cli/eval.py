@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, note, say, stdout, table
+from mimesim.cli.output import emit_json, near, note, say, stdout, table
 from mimesim.errors import UsageError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Evaluate agents.")
@@ -28,7 +28,7 @@ def agents(
     ] = None,
     user: Annotated[
         list[str] | None,
-        typer.Option("--user", help="Evaluation user [default: the 7 held-out ones]."),
+        typer.Option("--user", help="Evaluation user (default: the 7 held-out ones)."),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, e.g. --set matrix.tasks=100.")
@@ -77,7 +77,7 @@ def _show(record: Any, config: Any, *, json: bool) -> None:
     stdout(json=json).print(table(title, columns, rows))
     for d in record.differences:
         say(f"{d.arm} - {d.baseline}: {_percent(d.value)}", json=json)
-    say(f"record -> {config.out / 'record.json'}", json=json)
+    say(f"record -> {near(config.out / 'record.json')}", json=json)
     if json:
         emit_json(
             {

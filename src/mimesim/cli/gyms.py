@@ -10,7 +10,7 @@ import typer
 from mimesim.cli.output import emit_json, fail, in_words, say, stdout, table
 from mimesim.errors import UsageError
 
-app = typer.Typer(help="Look at the gyms.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, help="Look at the gyms.", no_args_is_help=True)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on the last line of stdout.")]
 

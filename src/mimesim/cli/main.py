@@ -11,6 +11,7 @@ import importlib.util
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -166,6 +167,7 @@ def run() -> None:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - kept open
     tolerant(sys.stdout, sys.stderr)
+    warnings.showwarning = _show_warning
     for name in ("SIGTERM", "SIGHUP"):  # asked to end: keep the state, as for Ctrl-C
         number = signal.Signals.__members__.get(name)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
@@ -188,6 +190,10 @@ def run() -> None:
         )
         _drop_output()
     sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
+    note(f"warning: {message}")
 
 
 def _interrupt(number: int, frame: object) -> None:

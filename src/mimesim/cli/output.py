@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import typer
@@ -88,6 +89,13 @@ def fail(error: UsageError) -> NoReturn:
     """Print the one line of `error` and leave with its exit code."""
     show_error(error)
     raise typer.Exit(error.exit_code)
+
+
+def near(path: Path | str) -> str:
+    """Return a path as one would type it here: without detours, relative below this folder."""
+    whole = Path(path).resolve()
+    here = Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
 
 def in_words(value: object) -> str:

@@ -17,7 +17,7 @@ def command(
         typer.Argument(help="An episodes file (.jsonl), a run folder, or a run record (.json)."),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write [default: beside the input].")
+        Path | None, typer.Option("--out", help="File to write (default: beside the input).")
     ] = None,
     md: Annotated[
         bool, typer.Option("--md", help="Markdown tables, printed unless --out is given.")

@@ -15,6 +15,10 @@ from mimesim.errors import UsageError
 Files = Annotated[list[Path] | None, typer.Option("--config", help="Config file; repeatable.")]
 Text = Annotated[str | None, typer.Option()]
 Whole = Annotated[int | None, typer.Option()]
+_AGENT = (
+    "Agent: scripted:eager, scripted:patient, model:<model>, policy:<folder>, http:<url> or "
+    "python:<module:callable>."
+)
 
 
 def command(
@@ -23,8 +27,8 @@ def command(
     profile: Annotated[str | None, typer.Option(help="Task profile of the gym.")] = None,
     split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Agent, e.g. scripted:eager.")] = None,
-    user: Annotated[str | None, typer.Option(help="User, e.g. scripted:realistic.")] = None,
+    agent: Annotated[str | None, typer.Option(help=_AGENT)] = None,
+    user: Annotated[str | None, typer.Option(help="User; `mimesim users list` names all.")] = None,
     judge: Annotated[str | None, typer.Option(help="Judge, where the gym takes one.")] = None,
     episodes: Annotated[int | None, typer.Option("--episodes", "-n", help="How many.")] = None,
     trials: Annotated[int | None, typer.Option(help="Repetitions of each task.")] = None,
@@ -59,7 +63,11 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")] = False,
 ) -> None:
-    """Run episodes: agent x user x gym. The same command again resumes what is there."""
+    """Run episodes: agent x user x gym. The same command again resumes what is there.
+
+    Left out: --agent scripted:eager --user scripted:realistic --gym support-desk
+    --episodes 20 --seed 0. The keys of --set are shown by --dry-run --json.
+    """
     from mimesim import config as configs
     from mimesim.rollout.prepare import RunConfig, prepare
 
@@ -195,6 +203,10 @@ def _print_summary(
     say("ended by: " + ", ".join(f"{k} {n}" for k, n in counts.stops.items()), json=json)
     if counts.guards:
         say("guards: " + ", ".join(f"{k} {n}" for k, n in counts.guards.items()), json=json)
+    unread = counts.stops.get("agent_invalid", 0)
+    if unread and unread * 2 >= counts.all:
+        told = f"mimesim view {result['out']} --failed"
+        say(f"most answers of the agent were no actions that can be read: {told}", json=json)
     say(f"resumed: {summary.resumed} of {counts.all}; wall {result['wall_s']:.1f} s", json=json)
     say(f"written to {result['out']}", json=json)
 

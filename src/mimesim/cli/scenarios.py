@@ -10,7 +10,9 @@ import typer
 from mimesim.cli.output import emit_json, fail, say, stdout, table
 from mimesim.errors import DataError, UsageError
 
-app = typer.Typer(no_args_is_help=True, help="Compose the cases that users bring.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Compose the cases that users bring."
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on the last line.")]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from mimesim.cli.output import emit_json, say, stderr, stdout
+from mimesim.cli.output import emit_json, near, say, stderr, stdout
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Train a user or an agent.")
 
@@ -26,7 +26,8 @@ def _verb(name: str, target: str, run: Run, about: str) -> None:
             typer.Option("--recipe", help="Recipe file (TOML); later ones win."),
         ] = None,
         settings: Annotated[
-            list[str] | None, typer.Option("--set", help="key=value, e.g. --set lr=1e-4.")
+            list[str] | None,
+            typer.Option("--set", help="key=value, e.g. --set lr=1e-4; --dry-run shows the keys."),
         ] = None,
         seed: Annotated[int | None, typer.Option("--seed", help="Seed of every stream.")] = None,
         out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.")] = None,
@@ -44,7 +45,7 @@ def _verb(name: str, target: str, run: Run, about: str) -> None:
             return
         with _Bar(name, quiet=quiet) as bar:
             text, result = run(config, bar)
-        say(f"{text}\ncheckpoint -> {result['checkpoint']}", json=json)
+        say(f"{text}\ncheckpoint -> {near(result['checkpoint'])}", json=json)
         if json:
             emit_json({k: v for k, v in result.items() if k not in ("losses", "curve")})
 

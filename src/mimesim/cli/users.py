@@ -8,7 +8,9 @@ import typer
 
 from mimesim.cli.output import emit_json, say, stdout, table
 
-app = typer.Typer(no_args_is_help=True, help="Look at the users an agent can meet.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Look at the users an agent can meet."
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on the last line of stdout.")]
 

@@ -1,6 +1,6 @@
 """The one record of everything that happens in a conversation: schema `mimesim.episode/1`.
 
-An episode is written once and read by training, scoring and the report (`ecosystem.md` 8). What
+An episode is written once and read by training, scoring and the report. What
 the agent must not see lies under the key `private`; without that key it is a complete public
 episode. Every `turn` inside guards, thoughts and errors is the `i` of a message in `turns` (a
 private text without a message, such as a bare end, bears the number the message would have had).

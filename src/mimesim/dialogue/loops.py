@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mimesim.dialogue.types import PublicMessage, Role
 
 _PAIRS = 2
-"""Consecutive pairs of pure courtesies that end a conversation (`ecosystem.md` 4.4)."""
+"""Consecutive pairs of pure courtesies that end a conversation."""
 _REPEATS = 3
 """Identical pairs in a row that, followed by the same user message again, end a conversation."""
 

@@ -1,7 +1,7 @@
 """Why a conversation stopped, whose doing it was, and the only code that knows end markers.
 
-Vocabulary of `ecosystem.md` 4.2 and 4.3 with design ruling 7. The markers are recognised here and
-nowhere else; a marker counts only at the very end of a public text, in exact spelling.
+Which ends are truncations is ruling 7. The markers are recognized here and nowhere else; a marker
+counts only at the very end of a public text, in exact spelling.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class MarkedText:
 
 
 def read_marker(text: str, markers: dict[str, UserAction] | None = None) -> MarkedText:
-    """Map a marker at the very end of `text` to its action (`ecosystem.md` 4.2, rule 2)."""
+    """Map a marker at the very end of `text` to its action."""
     known = MARKERS if markers is None else markers
     body = text.strip()
     action = UserAction.SAY

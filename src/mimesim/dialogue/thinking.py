@@ -1,4 +1,4 @@
-"""Private reasoning in a model's text: the one splitter and its inverse (`method.md` 7).
+"""Private reasoning in a model's text: the one splitter and its inverse.
 
 Every raw text of either side passes `split` before anything else reads it. Closed blocks are
 private, nesting counted; a close tag without an opener makes everything before it private; an

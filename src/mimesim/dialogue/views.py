@@ -1,6 +1,6 @@
 """Who sees what of a conversation: public, as the user, as the agent, for the coach.
 
-The rows made here obey the strictest chat grammar (`cases.md` TPL): one system message at most,
+The rows made here obey the strictest chat grammar: one system message at most,
 first; then user and assistant in strict alternation from user; contents are strings, none empty.
 Agent-side functions take and return `PublicMessage`s, which have no place for a thought; only the
 user's and the coach's views take `Thought`s.

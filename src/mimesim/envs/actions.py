@@ -1,7 +1,7 @@
 """From an agent's text to a typed action and back: the tool-call format and the line grammar.
 
 The tool-call format is JSON of the tool `interact_with_env(choice, content)`, native or written
-out as plain, fenced or tagged text; its rules are the table of `gyms.md` 1.3. The line grammar is
+out as plain, fenced or tagged text; the tests are the table of its rules. The line grammar is
 for tiny policies: `act ...` is an answer, every other line is said to the user. What cannot be read
 becomes an `AgentAction` with a `problem`; nothing is guessed, and a message with several calls
 executes none of them.
@@ -172,7 +172,7 @@ def read_tool_calls(calls: Sequence[ToolCall], spec: GymSpec) -> AgentAction:
 def read_arguments(
     arguments: Mapping[str, Any], spec: GymSpec, *, call_id: str | None = None
 ) -> AgentAction:
-    """Read the two arguments of one call (`gyms.md` 1.3, fixed mode)."""
+    """Read the two arguments of one call (fixed mode)."""
     missing = [key for key in ("choice", "content") if key not in arguments]
     if missing:
         return _problem(spec, f"the call lacks {' and '.join(missing)}", call_id)

@@ -1,4 +1,4 @@
-"""The gym contract: tasks, observations, typed actions, steps (`gyms.md` 1).
+"""The gym contract: tasks, observations, typed actions, steps.
 
 A gym is single-use: `reset` once, then `step` until it ends. User and judge are injected objects.
 Everything the agent may see is `Observation` and `StepResult.feedback`; everything else lies in
@@ -44,7 +44,7 @@ class AgentAction:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One line of a task file (`gyms.md` 1.9). `public` is all the agent may see at reset."""
+    """One line of a task file. `public` is all the agent may see at reset."""
 
     gym: str
     id: str
@@ -56,7 +56,7 @@ class Task:
 
     @property
     def scenario(self) -> Mapping[str, Any]:
-        """The private scenario of the user (`hidden.scenario`, `ecosystem.md` 7)."""
+        """The private scenario of the user (`hidden.scenario`)."""
         scenario: Mapping[str, Any] = self.hidden.get("scenario", {})
         return scenario
 
@@ -182,7 +182,7 @@ class GymEnv(Protocol):
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the state as JSON values (`gyms.md` 1.7)."""
+        """Return the state as JSON values."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:

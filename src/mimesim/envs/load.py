@@ -6,6 +6,7 @@ point in `mimesim.gyms`; nothing here knows a particular gym.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -125,7 +126,7 @@ def load_tasks(
         split: train, validation or test.
         seed: of the generator; not used with `path`.
         count: how many; None = 64 made ones, or all of a file.
-        path: a task file (`gyms.md` 1.9); its tasks of this profile and split are used in order.
+        path: a task file; its tasks of this profile and split are used in order.
 
     Raises:
         UnknownNameError: no such gym or profile.
@@ -144,28 +145,64 @@ def load_tasks(
             where=str(path),
             expected="such tasks; the file holds " + (", ".join(held) or "none"),
         )
-    return fitting if count is None else fitting[:count]
+    chosen_tasks = fitting if count is None else fitting[:count]
+    for task in chosen_tasks:
+        _read_once(kind, task, str(path))
+    return chosen_tasks
+
+
+def _read_once(gym: Gym, task: Task, where: str) -> list[str]:
+    """Let a gym read a task from a file before anything runs; return the strings it must hide.
+
+    Raises:
+        DataError: the gym cannot read it.
+    """
+    try:
+        if gym.attainable(task) <= 0:
+            raise DataError(f"task {task.id!r}: nothing can be won", where=where)
+        return gym.secrets(task)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"task {task.id!r} cannot be read: {type(error).__name__}: {error}",
+            where=where,
+            expected=f"a task as the gym {gym.name!r} makes them",
+        ) from error
 
 
 def check_tasks(tasks: list[Task]) -> list[str]:
     """Return what is wrong with a pack: `packs.problems` and what each gym knows of its tasks."""
     found = packs.problems(tasks)
     for task in tasks:
-        gym = load_gym(task.gym)
         shown = packs.public_text(task)
+        try:
+            secrets = _read_once(load_gym(task.gym), task, "")
+        except UsageError as error:
+            found.append(str(error))
+            continue
         found += [
             f"task {task.id!r}: a hidden string stands in public: {secret[:40]!r}"
-            for secret in gym.secrets(task)
+            for secret in secrets
             if packs.holds_string(shown, secret)
         ]
-        if gym.attainable(task) <= 0:
-            found.append(f"task {task.id!r}: nothing can be won")
     return found
 
 
 def describe_gyms() -> list[dict[str, Any]]:
-    """Return one plain object per gym: name, the facts of its default profile, all profiles."""
-    return [_describe(load_gym(name)) for name in REGISTRY.names()]
+    """Return one plain object per gym: name, the facts of its default profile, all profiles.
+
+    An extension that cannot be described is left out with a warning.
+    """
+    found = []
+    for name in REGISTRY.names():
+        try:
+            found.append(_describe(load_gym(name)))
+        except Exception as error:
+            if name in REGISTRY.builtin:
+                raise
+            warnings.warn(f"extension gym {name!r} is left out: {error}", stacklevel=2)
+    return found
 
 
 def describe_gym(name: str, profile: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Task files: one task per line, read strictly, written stably, checked as a pack (`gyms.md` 1.9).
+"""Task files: one task per line, read strictly, written stably, checked as a pack.
 
 A pack is sound when its ids are unique, no group occurs in two splits, nothing hidden stands in
 `public` and every task can be won. What a secret is and what can be won, each gym says itself
@@ -88,6 +88,8 @@ def task_from_json(value: Any, where: str) -> Task:
             raise DataError(
                 f"{key} is {value.get(key)!r:.60}", where=where, expected=f"a JSON {kind.__name__}"
             )
+    if not isinstance(value["hidden"].get("scenario", {}), Mapping):
+        raise DataError("hidden.scenario is no JSON object", where=where, expected="a scenario")
     groups = value["groups"]
     if not groups or not all(isinstance(group, str) and group for group in groups):
         raise DataError(f"groups is {groups!r:.60}", where=where, expected="one name at least")
@@ -130,7 +132,7 @@ def problems(tasks: Iterable[Task]) -> list[str]:
 
 
 def fold(text: str) -> str:
-    """Fold text for comparison: NFKC, case, white space (`gyms.md` 1.5)."""
+    """Fold text for comparison: NFKC, case, white space."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 

@@ -1,7 +1,7 @@
 """The judge protocol: a typed question, and a verdict, a failure or a refusal, never a made-up score.
 
 A judge reads public text only. Only a `Verdict` holds a value; what could not be read or was
-refused keeps its raw text, is left out of every mean and counted (`cases.md`, JDG).
+refused keeps its raw text, is left out of every mean and counted.
 """
 
 from __future__ import annotations

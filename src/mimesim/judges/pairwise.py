@@ -1,7 +1,7 @@
 """Pairwise comparison with balanced order: which of two texts, and does the side matter?
 
 A judge that likes the first side would shift every rate, so over the planned list each text stands
-first equally often, to within one (`benchmarks.md` 3.5). The order depends on ids and seed only,
+first equally often, to within one. The order depends on ids and seed only,
 never on the texts, so it is the same for every subject and stays when some items fail.
 """
 

@@ -2,7 +2,7 @@
 
 When a server says 429, everybody waits as long as it asked for; then one caller tries alone, and
 the others follow only after it was served. So a storm costs one refused call per pause instead of
-one per caller (`ecosystem.md` 12).
+one per caller.
 """
 
 from __future__ import annotations

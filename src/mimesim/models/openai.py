@@ -171,8 +171,11 @@ class _Endpoint:
         try:
             async with asyncio.timeout(min(self.options.timeout_s, left_s)):
                 response = await send(client)
-            self._refuse_echo(response.text)
-            answer = jsonio.loads(response.text)
+            text = response.text
+            if "\ufffd" in text:
+                text = response.content.decode("utf-8")  # else damaged bytes would be spoken
+            self._refuse_echo(text)
+            answer = jsonio.loads(text)
             if isinstance(answer, Mapping) and answer.get("error"):
                 raise _AttemptFailed(from_body(answer, 200, response.headers))
             return read(answer)
@@ -238,8 +241,9 @@ class _Endpoint:
     def _unfit(self, error: MimesimError) -> EnvironmentFault:
         if isinstance(error, EnvironmentFault):
             return error
+        told = str(error).removeprefix(f"{self.address.url}: ")
         return EnvironmentFault(
-            f"the endpoint does not serve {self.model!r}: {error}",
+            f"the endpoint does not serve {self.model!r}: {told}",
             where=self.address.url,
             expected="an OpenAI-compatible server that answers",
             mend="start the server, or correct the address in openai:<model>@<base_url>",

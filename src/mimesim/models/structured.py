@@ -1,6 +1,6 @@
 """Text of a model -> JSON -> typed value: the only reader of JSON that a model wrote.
 
-Tiers (`gyms.md` 1.4), recorded with every value: 0 the server constrained the decoding, 1 the whole
+Tiers, recorded with every value: 0 the server constrained the decoding, 1 the whole
 text is the object, 2 it stands in a fence or in prose, 3 it was repaired, 4 it came on a re-ask.
 Reading is strict: extra keys are ignored, a missing key, a string for a boolean, a cut object or a
 value out of range is a failure. Nothing is ever evaluated, and no answer is never an answer.

@@ -59,7 +59,7 @@ def schema_format(schema: Mapping[str, Any], options: EndpointOptions) -> dict[s
 def token_body(
     model: str, prompt: Sequence[int], sampling: Sampling, options: EndpointOptions
 ) -> dict[str, Any]:
-    """Return the fields of a token request (`engines.md` 7).
+    """Return the fields of a token request.
 
     Every sampling field is sent, since a vLLM server fills gaps from the model's own defaults.
     """

@@ -7,12 +7,14 @@ are sampled ids kept as they are. The source hands the finished records to a tra
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from mimesim.config import from_options
+from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.types import Identity, PublicMessage, Role, Usage
 from mimesim.envs.base import AgentMove, AgentView, Task
-from mimesim.errors import ConfigError
+from mimesim.errors import InfraError, MimesimError
 from mimesim.models.base import ChatMessage, Sampling, TokenModel, TokenSession
 from mimesim.models.load import make_token_model
 from mimesim.rollout.tokens import TokenRecord, TokenRollout
@@ -30,6 +32,15 @@ class PolicyConfig:
 
     temperature: float = 1.0
     max_tokens: int = 16
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot be sampled with.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, NATURAL, "temperature")
+        check_ranges(self, COUNT, "max_tokens")
 
 
 class PolicySource:
@@ -70,13 +81,11 @@ def make_policy(
 
     Raises:
         EnvironmentFault: no checkpoint at that path.
-        ConfigError: an unknown option.
+        ConfigError: an unknown or unusable option.
     """
-    known = {entry.name for entry in fields(PolicyConfig)}
-    for key in options or {}:
-        if key not in known:
-            raise ConfigError(f"unknown option {key!r}", expected=f"among {sorted(known)}")
-    return PolicySource(make_token_model(f"policy:{rest}"), PolicyConfig(**dict(options or {})))
+    name = f"policy:{rest}"
+    settings = from_options(PolicyConfig, options, where=f"agent {name!r}")
+    return PolicySource(make_token_model(name), settings)
 
 
 class PolicyAgent:
@@ -96,6 +105,7 @@ class PolicyAgent:
 
         Raises:
             ContextExceeded: the conversation does not fit the model.
+            InfraError: the model broke; that is no move of the agent and scores nothing.
         """
         new_ids = self._new_ids(view)
         sampling = Sampling(
@@ -103,7 +113,12 @@ class PolicyAgent:
             max_tokens=self._config.max_tokens,
             seed=derive(self._seed, "reply", view.step),
         )
-        reply = await self._session.extend(new_ids, sampling)
+        try:
+            reply = await self._session.extend(new_ids, sampling)
+        except MimesimError:
+            raise
+        except Exception as error:
+            raise InfraError(f"the policy broke: {type(error).__name__}: {error}") from error
         assert self._record is not None
         self._record.add_reply(reply.ids, reply.logprobs)
         self._cut = reply.ids[-1] != self._codec.end_id

@@ -1,7 +1,7 @@
 """Offline self-check of the user's side of stored episodes: the guards again, and early ends.
 
 Nothing is simulated or asked; a public copy of an episode is checked as far as it goes. The tags
-are those that reviewers of simulated users share (`ecosystem.md` 4.4).
+are those that reviewers of simulated users share.
 """
 
 from __future__ import annotations

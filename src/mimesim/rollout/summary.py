@@ -1,4 +1,4 @@
-"""The result of a run as one JSON object: means with intervals, failures, usage (`design.md`)."""
+"""The result of a run as one JSON object: means with intervals, failures, usage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The token record of one conversation: append-only ids, log-probs, masks and turn spans.
 
-Token in, token out: ids that were sampled are kept as they are and never made again from text
-(`engines.md` 3, 5). No trainer and no torch here.
+Token in, token out: ids that were sampled are kept as they are and never made again from text.
+No trainer and no torch here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TokenRollout:
         spans: the replies in order.
 
     Raises:
-        CallerError: an invariant of `engines.md` 3 is broken.
+        CallerError: an invariant of the record is broken.
     """
 
     prompt_ids: tuple[int, ...]

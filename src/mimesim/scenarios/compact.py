@@ -3,7 +3,6 @@
 A task small enough for a policy of under a million parameters: five request types over seven
 record fields, an order number of one token, final actions of one line. Everything here is public
 knowledge of the profile; what a customer wants and hides lies in `users/scripted/compact`.
-Source of the design: `study.md` 1.
 """
 
 from __future__ import annotations
@@ -156,7 +155,7 @@ def grade(
     values: Mapping[str, str],
     action: FinalAction,
 ) -> CompactScore:
-    """Grade a final action against the customer's current wish (`study.md` 1).
+    """Grade a final action against the customer's current wish.
 
     0.3 for the kind, 0.1 each for order number and slot (the slot only with the right kind),
     0.5 for all of it.

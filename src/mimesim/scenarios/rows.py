@@ -42,7 +42,24 @@ def customer_facts(row: Row) -> dict[str, Any]:
 
 
 def row_to_scenario(row: Row, manual: Manual) -> Scenario:
-    """Build the private scenario of the row's customer."""
+    """Build the private scenario of the row's customer.
+
+    Raises:
+        DataError: the row lacks what its request type needs.
+    """
+    try:
+        return _scenario(row, manual)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"the row does not fit {row.subflow!r}: {type(error).__name__}: {error}",
+            where=f"row {row.index}",
+            expected="record and env as compose writes them",
+        ) from error
+
+
+def _scenario(row: Row, manual: Manual) -> Scenario:
     request = manual.request(row.subflow)
     facts = customer_facts(row)
     uses = (BehaviorUse(row.behavior, row.params, row.directive),) if row.behavior else ()

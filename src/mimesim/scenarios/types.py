@@ -1,6 +1,6 @@
 """The shapes of scenarios, manuals and composed rows.
 
-A `Scenario` is what one user is and hides (`ecosystem.md` 7); a `Manual` is a company's policy:
+A `Scenario` is what one user is and hides; a `Manual` is a company's policy:
 tools, request types with their procedures, hard limits; a `Row` is one composed case, the flat
 form that `scenarios compose` writes. `scenarios.rows` turns a row into a scenario and back.
 Nothing here draws, judges or renders.

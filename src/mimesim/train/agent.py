@@ -206,7 +206,7 @@ def _coach(config: AgentConfig) -> Coach | None:
 
 
 def _arguments(config: AgentConfig) -> GRPOConfig:
-    """Return TRL's arguments; every default that would be wrong here is set (`engines.md` 10)."""
+    """Return TRL's arguments; every default that would be wrong here is set."""
     return GRPOConfig(
         output_dir=str(config.out / "trainer"),
         seed=derive(config.seed, "trainer") % 2**31,

@@ -1,6 +1,6 @@
 """The coach: turns the user's private thought and next words into a note for the teacher.
 
-Paper: CSD, `method.md` 10. A note may only state what follows from the public history; a
+Paper: CSD. A note may only state what follows from the public history; a
 mechanical check rejects what leaks. Notes go into teacher rows and noted warm-start rows, never
 into a roll-out prompt (design ruling 4).
 """
@@ -96,7 +96,7 @@ def rule_note(wish: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CoachConfig:
-    """How a model coach is asked (`method.md` 10).
+    """How a model coach is asked.
 
     Attributes:
         style: prospective (does not see the reply) or corrective.
@@ -181,7 +181,7 @@ def leaks(note: str, private: str, history: str) -> list[str]:
     """Return what a note gives away: specifics and 5-word copies of the private text.
 
     A specific is a number, date, id, address or capitalised name that occurs in the private text
-    and not in the public history (`method.md` 10). Sentence openers are not names.
+    and not in the public history. Sentence openers are not names.
     """
     known, hidden = _words(history), _words(private)
     found = [
@@ -214,7 +214,7 @@ def _words(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class NoteCounts:
-    """What became of the notes asked for (`method.md` 9.7)."""
+    """What became of the notes asked for."""
 
     asked: int = 0
     written: int = 0
@@ -258,7 +258,7 @@ def _public_text(turn: CoachTurn) -> str:
 
 
 class PlaceboRing:
-    """The last notes of other episodes, from which unrelated notes are drawn (`method.md` 9.4)."""
+    """The last notes of other episodes, from which unrelated notes are drawn."""
 
     def __init__(self, seed: int, size: int = 256, active_from: int = 8) -> None:
         self._seed = seed
@@ -299,7 +299,7 @@ def coach_seed(run_seed: int, episode: str, turn: int) -> int:
 def chosen_turns(count: int, limit: int, has_thought: Sequence[bool], seed: int) -> list[int]:
     """Return at most `limit` of `count` turns to note: those with a thought first, uniformly.
 
-    `has_thought[t]`: the turn's predecessor produced a thought (`method.md` 9.3).
+    `has_thought[t]`: the turn's predecessor produced a thought.
     """
     if count <= limit:
         return list(range(count))

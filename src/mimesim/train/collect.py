@@ -61,7 +61,7 @@ class NoteConfig:
     """Which notes the teacher gets.
 
     Attributes:
-        debias: score every note against an unrelated one as well (`method.md` 9.4).
+        debias: score every note against an unrelated one as well.
         max_noted: most noted turns of an episode.
         leak_check: reject notes that give private specifics away.
         arm: `note` as written, or `placebo`: an unrelated note in its place (control arm).
@@ -206,7 +206,7 @@ class GymCollector:
         noted = []
         for index in chosen_turns(len(spans), self.notes.max_noted, thought, seed):
             if sample.tokens.completion_ids[spans[index].end - 1] != codec.end_id:
-                continue  # cut mid-sentence: not noted (`method.md` 9.2)
+                continue  # cut mid-sentence: not noted
             note = await write_note(
                 self.coach,
                 turns[index],

@@ -2,7 +2,7 @@
 
 Two trainers, read top to bottom. `CreditTrainer` is GRPO whose rollouts, masks and (B, C)
 advantages are ours. `CsdTrainer` adds the live teacher and the gated likelihood; with alpha = 0 it
-does nothing at all, bit for bit. The hooks H1 to H6 are those of `engines.md` 4, pinned to TRL 1.16
+does nothing at all, bit for bit. The hooks H1 to H6 are where it enters TRL, pinned to TRL 1.16
 and guarded by a contract test. Shapes: B rows, P prompt columns, C completion columns.
 """
 
@@ -62,7 +62,7 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CsdConfig:
-    """Coached self-distillation (`method.md` 9).
+    """Coached self-distillation.
 
     Attributes:
         alpha: weight of the loss; 0 = plain GRPO, nothing of CSD runs.

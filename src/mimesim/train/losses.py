@@ -1,6 +1,6 @@
 """Pure torch: the gate and the loss of coached self-distillation (CSD).
 
-Paper: section on CSD, `method.md` 9.1. Shapes: B rows, C completion tokens. Nothing here knows a
+Paper: section on CSD. Shapes: B rows, C completion tokens. Nothing here knows a
 trainer, and nothing here reads or writes randomness.
 """
 

@@ -2,7 +2,7 @@
 
 Two forms that must agree: `rows` renders one row per noted turn, `packed` one row per episode
 whose branches share the conversation through a block mask. A prefix is the student's own ids with
-the note's ids put right before the assistant header; nothing is re-rendered (`engines.md` 5).
+the note's ids put right before the assistant header; nothing is re-rendered.
 Shapes: B rows, P prompt columns (left-padded), C completion columns (right-padded).
 """
 
@@ -109,8 +109,7 @@ def score_rows(
 ) -> list[Tensor]:
     """Score one row per branch in `rounds` forwards of at most `batch` rows.
 
-    Every rank makes the same number of forwards; one that runs out scores a dummy row
-    (`engines.md` 6).
+    Every rank makes the same number of forwards; one that runs out scores a dummy row.
     """
     scores: list[Tensor] = []
     for index in range(rounds):

@@ -2,7 +2,7 @@
 
 The demonstrator guesses, uses stale values and caves to pressure, so everything that RL should
 teach is left to be learnt; noted rows show what an expert does with a note, without which a tiny
-policy could not read the teacher's context (`study.md` 1 and 3).
+policy could not read the teacher's context.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class UserRequest:
     """What a user is asked.
 
     Attributes:
-        kind: e.g. `desk.customer`, `turtle.oracle` (`gyms.md` 1.4).
+        kind: e.g. `desk.customer`, `turtle.oracle`.
         history: the public transcript so far, agent reasoning removed; empty = speak first.
         agent_text: the agent's last message ("" when the user opens).
         private: what only this user may know, by kind (one preference, a hidden target, ...).

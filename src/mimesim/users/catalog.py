@@ -10,6 +10,7 @@ from mimesim.registry import unknown_name
 from mimesim.scenarios.types import BehaviorUse, Scenario, Withhold
 from mimesim.users import briefing
 from mimesim.users.load import REGISTRY
+from mimesim.users.settings import TRAINED, trained_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,10 @@ _SCRIPTED = {
 }
 _BACKED = {
     "roleplay": ("roleplay:<model>", "a prompted chat model, the usual control"),
-    "trained": ("trained:<path>", "a simulator trained on human chats, with private thoughts"),
+    "trained": ("trained:<path>", "a simulator trained on human chats, e.g. trained:out/user"),
     "http": ("http:<url>", "a simulator that somebody serves at an OpenAI-compatible endpoint"),
 }
-_TEMPLATES = {"roleplay": "user/roleplay", "trained": "user/trained", "http": "user/trained"}
+_TEMPLATES = {"roleplay": "user/roleplay", "http": TRAINED}
 
 EXAMPLE = Scenario(
     id="example",
@@ -83,21 +84,26 @@ def describe(name: str) -> dict[str, Any]:
     Raises:
         UnknownNameError: no such kind.
     """
-    family = name.partition(":")[0]
+    family, _, rest = name.partition(":")
     if family in _BACKED:
-        return _backed(family)
+        return _backed(family, rest)
     for entry in catalog():
         if entry.name == name:
             return entry.as_json()
     raise unknown_name("user", name, [entry.name for entry in catalog()])
 
 
-def _backed(family: str) -> dict[str, Any]:
-    template = _TEMPLATES[family]
+def _backed(family: str, rest: str) -> dict[str, Any]:
+    thinking = False
+    if family == "trained":
+        said = trained_as(rest)
+        template, thinking = said.template, said.thinking
+    else:
+        template = _TEMPLATES[family]
     name, summary = _BACKED[family]
     return {
         **Entry(name, summary).as_json(),
         "template": template,
         "prompt_hash": prompt_hash(template),
-        "example_prompt": briefing.system_prompt(EXAMPLE, template, thinking=family == "trained"),
+        "example_prompt": briefing.system_prompt(EXAMPLE, template, thinking=thinking),
     }

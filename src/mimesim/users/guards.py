@@ -1,4 +1,4 @@
-"""Deterministic checks of a user's reply (`ecosystem.md` 4.4): deliver whole, or draw again.
+"""Deterministic checks of a user's reply: deliver whole, or draw again.
 
 `check` looks at a public text and says what is wrong with it; a hard fault means that the text
 must not reach the agent. Nothing here edits a text, calls a model or draws again: that is the

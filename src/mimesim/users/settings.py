@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from mimesim import jsonio
 from mimesim.config import from_options
 from mimesim.config.ranges import COUNT, NATURAL, SHARE, check_ranges
 from mimesim.users.guards import Mode
+
+TRAINED = "user/trained"
+"""Prompt template of trained users that do not name another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,38 @@ class Settings:
         check_ranges(self, NATURAL, "max_regen", "temperature")
         check_ranges(self, COUNT, "max_tokens", "max_chars")
         check_ranges(self, SHARE, "top_p")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedAs:
+    """How a checkpoint was trained, for serving text and training text must be the same.
+
+    Attributes:
+        template: prompt template of its system text.
+        thinking: whether it learnt to think before a message.
+        max_tokens: how long its messages get; None = it does not say.
+    """
+
+    template: str = TRAINED
+    thinking: bool = True
+    max_tokens: int | None = None
+
+
+def trained_as(path: str) -> TrainedAs:
+    """Return what the `mimesim.json` of a checkpoint says; without one, the defaults.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    card = Path(path) / "mimesim.json"
+    if not card.is_file():
+        return TrainedAs()
+    said = jsonio.read_object(card)
+    return TrainedAs(
+        template=str(said.get("system_template", TRAINED)),
+        thinking=bool(said.get("thinking", True)),
+        max_tokens=said.get("max_tokens"),
+    )
 
 
 def read_settings(

@@ -1,4 +1,4 @@
-"""The model-backed user: a private thought and a public message per turn (`method.md` 7).
+"""The model-backed user: a private thought and a public message per turn.
 
 The simulator is the assistant of its own chat; the agent's public words are its user side. Its own
 past turns are sent again with their thoughts where it was trained so. An authored line goes out

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from mimesim import jsonio
 from mimesim.dialogue.types import Identity
 from mimesim.models.base import ChatModel
 from mimesim.models.endpoint import redact
@@ -15,10 +13,9 @@ from mimesim.models.load import make_chat_model, preflight
 from mimesim.prompts import prompt_hash
 from mimesim.users import briefing
 from mimesim.users.base import User, UserSource
-from mimesim.users.settings import Settings, read_settings
+from mimesim.users.settings import TRAINED, Settings, read_settings, trained_as
 from mimesim.users.simulator import Simulator
 
-TRAINED = "user/trained"
 _MODEL_FAMILIES = ("hf", "openai", "embedded", "scripted")
 
 
@@ -87,15 +84,12 @@ def make_trained(path: str, *, options: Mapping[str, Any] | None = None) -> User
         DataError: a damaged `mimesim.json`.
     """
     name = f"trained:{path}"
-    card = Path(path) / "mimesim.json"
-    trained = jsonio.read_json(card) if card.is_file() else {}
-    thinking = bool(trained.get("thinking", True))
-    template = str(trained.get("system_template", TRAINED))
-    cap = {"max_tokens": trained["max_tokens"]} if "max_tokens" in trained else {}
-    settings = read_settings({**cap, **(options or {})}, where=name, thinking=thinking)
+    trained = trained_as(path)
+    cap = {} if trained.max_tokens is None else {"max_tokens": trained.max_tokens}
+    settings = read_settings({**cap, **(options or {})}, where=name, thinking=trained.thinking)
     known = path.partition(":")[0] in _MODEL_FAMILIES
     model = make_chat_model(path if known else f"hf:{path}", options=settings.model_options)
-    return make_source(name, model, template=template, settings=settings)
+    return make_source(name, model, template=trained.template, settings=settings)
 
 
 def make_served(url: str, *, options: Mapping[str, Any] | None = None) -> UserSource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -10,11 +11,11 @@ from mimesim.dialogue.stop import StopReason
 from mimesim.envs.actions import as_message
 from mimesim.envs.agents.floors import floors
 from mimesim.envs.agents.load import SCRIPTED, make_agent
-from mimesim.envs.base import AgentView, StepResult, Task
+from mimesim.envs.base import AgentView, Observation, StepResult, Task
 from mimesim.envs.gyms.support_desk.full import FullDesk
 from mimesim.envs.load import load_tasks, make_gym
 from mimesim.envs.packs import holds_string
-from mimesim.errors import ConfigError, UnknownNameError
+from mimesim.errors import ConfigError, EnvError, UnknownNameError
 from mimesim.users.load import make_user
 
 
@@ -106,3 +107,25 @@ def test_unknown_names_are_told() -> None:
         make_agent("null", action_format="lines")
     with pytest.raises(ConfigError, match="no option"):
         make_agent("oracle", options={"temperature": 1})
+
+
+def test_a_gyms_own_agent_that_breaks_scores_nothing() -> None:
+    (task,) = load_tasks("support-desk", profile="compact", count=1)
+    broken = replace(task, public={**task.public, "policy": 5})
+    agent = make_agent("scripted:eager").start(task=broken, seed=1, key="e")
+    with pytest.raises(EnvError, match="the gym's own agent broke") as caught:
+        asyncio.run(agent.act(AgentView(Observation("", "hello"), (), 8, 1)))
+    assert caught.value.reason == "internal_error"
+
+
+def test_unknown_gym_options_are_refused_in_both_profiles() -> None:
+    user = make_user("scripted:neutral")
+    for profile in ("full", "compact"):
+        (task,) = load_tasks("support-desk", profile=profile, count=1)
+        with pytest.raises(ConfigError, match="no option 'patience'"):
+            make_gym(
+                "support-desk",
+                profile=profile,
+                user=user.start(task.scenario, seed=1),
+                options={"patience": 3},
+            )

@@ -1,7 +1,7 @@
 """What a foreign agent may return, read as one move: text, message, messages, parts, objects.
 
 Contents become strings here or are refused by name; no placeholder ever stands in for what has no
-text (`cases.md` MSG).
+text.
 """
 
 from __future__ import annotations

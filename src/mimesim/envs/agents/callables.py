@@ -1,4 +1,4 @@
-"""A Python callable as an agent: `python:<module:callable>` (`ecosystem.md` 10).
+"""A Python callable as an agent: `python:<module:callable>`.
 
 Arguments are chosen by name from the signature: `messages` (the public history in OpenAI form) or
 one of `message`, `input`, `text` (the last user text), and any of the optional names below. A

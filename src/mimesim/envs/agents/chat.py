@@ -19,7 +19,7 @@ from mimesim.envs.actions import ActionFormat, read_tool_calls
 from mimesim.envs.agents.prompting import system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
 from mimesim.envs.load import gym_spec
-from mimesim.errors import ConfigError, ContextExceeded
+from mimesim.errors import ConfigError, ContextExceeded, InfraError, MimesimError
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.models.endpoint import redact
 from mimesim.models.load import make_chat_model, preflight
@@ -192,6 +192,10 @@ class ChatAgent:
             answer = await self._model.chat(self._wire, sampling, tools=self._tools)
         except ContextExceeded as error:
             raise ContextExceeded(error.detail, party="agent") from error
+        except MimesimError:
+            raise
+        except Exception as error:  # ours broke, not the agent: nothing is scored
+            raise InfraError(f"the model broke: {type(error).__name__}: {error}") from error
         move = self._move(answer)
         if answer.tool_calls or not thinking.is_blank(move.text):
             self._wire.append(ChatMessage("assistant", move.text, answer.tool_calls))

@@ -1,7 +1,7 @@
 """Where a gym's scale begins and ends: mean return of its null and its oracle agent.
 
 Both speak typed actions to a scripted user, so nothing is parsed, limited or recorded here;
-conversations that count as results go through `rollout`. The bounds of `gyms.md` 1.8 for our own
+conversations that count as results go through `rollout`. The bounds for our own
 packs: null at most 0.02, oracle at least 0.95 of what can be attained.
 """
 

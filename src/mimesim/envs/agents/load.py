@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import ActionFormat, get_format
-from mimesim.envs.base import Agent, AgentSource, Task
+from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, Task
 from mimesim.envs.load import load_gym
-from mimesim.errors import ConfigError, UsageError
+from mimesim.errors import ConfigError, EnvError, EpisodeError, UsageError
 from mimesim.registry import Registry, unknown_name
 
 REGISTRY = Registry(
@@ -83,10 +83,35 @@ class GymAgents:
 
     def start(self, *, task: Task, seed: int, key: str) -> Agent:
         """Make the agent of one episode."""
-        return load_gym(task.gym).agent(self.kind, task, seed)
+        return _Owned(load_gym(task.gym).agent(self.kind, task, seed))
 
     async def aclose(self) -> None:
         """Release nothing."""
+
+
+class _Owned:
+    """A gym's own agent: what goes wrong inside it is the gym's failure and scores nothing."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def act(self, view: AgentView) -> AgentMove:
+        """Let the agent choose.
+
+        Raises:
+            EnvError: it broke, e.g. on a damaged task.
+        """
+        try:
+            return await self._agent.act(view)
+        except (EpisodeError, UsageError):
+            raise
+        except Exception as error:
+            detail = f"the gym's own agent broke: {type(error).__name__}: {error}"
+            raise EnvError(detail, reason="internal_error") from error
+
+    async def aclose(self) -> None:
+        """Release what the agent holds."""
+        await self._agent.aclose()
 
 
 def make_oracle(

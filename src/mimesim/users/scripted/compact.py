@@ -2,7 +2,7 @@
 
 Every turn is a private thought and an utterance. The behavior and the opening depend on the
 scenario and the kind alone, later turns on the conversation's own seed, so that the members of a
-training group start alike and then differ (`study.md` 1).
+training group start alike and then differ.
 """
 
 from __future__ import annotations

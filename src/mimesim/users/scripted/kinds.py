@@ -1,6 +1,7 @@
 """Kinds of scripted customers: how much they volunteer, how they behave, which words they use.
 
-Both profiles of the support desk share the table (design ruling 3, shares of `study.md` 1); `realistic` is not a character but a draw among the others.
+Both profiles of the support desk share the table (ruling 3); `realistic` is not a character but a
+draw among the others.
 """
 
 from __future__ import annotations

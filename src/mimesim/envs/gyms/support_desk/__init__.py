@@ -17,6 +17,7 @@ from mimesim.envs.gyms.support_desk import (
 )
 from mimesim.envs.gyms.support_desk.case import read_case
 from mimesim.envs.gyms.support_desk.texts import identifying
+from mimesim.errors import ConfigError
 from mimesim.registry import unknown_name
 
 __all__ = ["GYM", "SupportDesk"]
@@ -52,6 +53,10 @@ class SupportDesk:
         self, profile: str, *, user: Any, judge: Any, options: Mapping[str, Any] | None
     ) -> GymEnv:
         """Make the gym of one episode."""
+        if options:
+            raise ConfigError(
+                f"the support desk has no option {next(iter(options))!r}", expected="no options"
+            )
         kind = full.FullDesk if profile == "full" else compact.CompactDesk
         return kind(user=user, judge=judge, options=options)
 
@@ -78,9 +83,12 @@ class SupportDesk:
         return identifying(read_case(task)) if profile_of(task) == "full" else []
 
     def attainable(self, task: Task) -> float:
-        """Return an upper bound of the return on this task."""
-        if profile_of(task) == "full":
-            read_case(task)  # refuses a task that is too thin to be won
+        """Return an upper bound of the return on this task.
+
+        Raises:
+            DataError: it is too thin to be won, or an episode could not read it.
+        """
+        (full.check_task if profile_of(task) == "full" else compact.check_task)(task)
         return 1.0
 
 

@@ -75,8 +75,8 @@ def read_case(task: Task) -> Case:
     manual = manuals.load(str(task.meta.get("manual", "company")))
     success = scenario.success
     try:
-        steps = tuple(Call(g["tool"], _slots(g["slots"])) for g in success["gold"])
-        required, verdict = tuple(success["required"]), str(success["verdict"])
+        steps = tuple(Call(str(g["tool"]), _slots(g["slots"])) for g in success["gold"])
+        required, verdict = tuple(map(str, success["required"])), str(success["verdict"])
     except (KeyError, TypeError) as error:
         raise DataError(
             f"success lacks {error}", where=where, expected="verdict, required and gold"
@@ -89,7 +89,9 @@ def read_case(task: Task) -> Case:
     return Case(manual, request, row, scenario, required, verdict, steps)
 
 
-def _slots(slots: Mapping[str, Any]) -> dict[str, str]:
+def _slots(slots: Any) -> dict[str, str]:
+    if not isinstance(slots, Mapping):
+        raise TypeError("the slots of a gold step")
     return {name: _words(value) for name, value in slots.items()}
 
 

@@ -21,14 +21,16 @@ from mimesim.envs.base import (
     StepResult,
     Task,
 )
-from mimesim.errors import CallerError
+from mimesim.errors import CallerError, DataError
 from mimesim.scenarios.compact import (
+    REQUIRED,
     asked_fields,
     compose_scenario,
     grade,
     parse_final,
     policy_line,
     read_policy,
+    right_kind,
 )
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserRequest
@@ -67,6 +69,25 @@ def make_tasks(split: str, seed: int, count: int) -> list[Task]:
             )
         )
     return tasks
+
+
+def check_task(task: Task) -> None:
+    """Read once what an episode of `task` reads.
+
+    Raises:
+        DataError: a value of the customer is missing.
+    """
+    policy, meta = read_policy(task.public["policy"]), task.scenario["meta"]
+    facts, intent = task.scenario["facts"], meta["intent"]
+    int(meta["opening_seed"])
+    missing = [name for name in REQUIRED[intent] if not isinstance(facts.get(name), str)]
+    if missing or not isinstance(meta["item"], str):
+        raise DataError(
+            f"the customer has no {(*missing, 'item')[0]!r}",
+            where=f"task {task.id!r}",
+            expected="a text for every required field",
+        )
+    right_kind(policy, intent, facts)
 
 
 class CompactDesk:
@@ -229,7 +250,7 @@ class CompactDesk:
         self.user.restore(state["user_state"])
 
     def forbidden(self) -> list[str]:
-        """Return strings that no feedback may hold now (`gyms.md` 1.5): none in this profile.
+        """Return strings that no feedback may hold now: none in this profile.
 
         The customer's values are theirs to tell; what stays hidden is no string but a choice.
         """

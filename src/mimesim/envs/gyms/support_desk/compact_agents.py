@@ -159,7 +159,7 @@ class OracleAgent:
 
 
 class DemonstratorAgent:
-    """Imperfect demonstrations for the warm start (`study.md` 1).
+    """Imperfect demonstrations for the warm start.
 
     Guesses missing fields, uses stale values, caves to pressure, grants wrongly, asks one thing
     at a time: enough to learn the task from, with everything left for RL to improve.

@@ -1,4 +1,4 @@
-"""The full desk gym: elicit, verify, act within policy, close (`gyms.md` 2.9, profile `full`).
+"""The full desk gym: elicit, verify, act within policy, close (profile `full`).
 
 `action` is a message to the customer, `answer` a call of a desk tool, `search` a look into the
 manual. Rewards are gains of S over its best so far. When the customer leaves, exactly one more
@@ -36,7 +36,8 @@ from mimesim.envs.gyms.support_desk.state import (
     note_use,
     verified,
 )
-from mimesim.errors import CallerError, ConfigError, UserError
+from mimesim.errors import CallerError, ConfigError, DataError, UserError
+from mimesim.scenarios import procedure
 from mimesim.scenarios.fields import asked_fields
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserRequest
@@ -53,6 +54,27 @@ SPEC = GymSpec(
     profiles=("full",),
     summary="support desk: get the details, keep to the policy, act, close the case",
 )
+
+
+def check_task(task: Task) -> None:
+    """Read once what an episode of `task` reads.
+
+    Raises:
+        DataError: damaged, too thin to be won, or of a flow that the manual does not have.
+    """
+    case = read_case(task)
+    texts.system_text(task)
+    procedure.gold(case.row, case.manual)
+    truth = case.truth({})
+    lost = [name for name in case.required if name not in {**truth, **case.scenario.facts}]
+    flows = {request.flow for request in case.manual.request_types}
+    wrong = [key for key in ("policy", "as_of") if not isinstance(task.public[key], str)]
+    if lost or wrong or task.public["flow"] not in flows:
+        raise DataError(
+            f"{(*lost, *wrong, 'flow')[0]!r} is missing or cannot be used",
+            where=f"task {task.id!r}",
+            expected="every required field in the record, texts in public, a flow of the manual",
+        )
 
 
 class FullDesk:
@@ -174,7 +196,7 @@ class FullDesk:
         return self._case
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the state as JSON values (`gyms.md` 1.7); the desk draws no random numbers."""
+        """Return the state as JSON values; the desk draws no random numbers."""
         self._running()
         assert self._task is not None
         return {
@@ -214,7 +236,7 @@ class FullDesk:
         self._user.restore(state["user_state"])
 
     def forbidden(self) -> list[str]:
-        """Return strings that no feedback may hold now (`gyms.md` 1.5)."""
+        """Return strings that no feedback may hold now."""
         self._running()
         assert self._task is not None
         assert self._case is not None

@@ -1,4 +1,4 @@
-"""How a desk episode is scored: evidence, procedure, verdict, as pure functions (`gyms.md` 2.9).
+"""How a desk episode is scored: evidence, procedure, verdict, as pure functions.
 
 S = 0.3 E + 0.3 P + 0.4 V, all in [0, 1]. E: required fields that were really obtained and used.
 P: longest common subsequence of the executed calls and the gold procedure. V: the case was closed
