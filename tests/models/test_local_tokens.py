@@ -299,6 +299,20 @@ def test_an_error_of_the_model_reaches_every_waiting_row(model: Any) -> None:
     assert all(isinstance(found, IndexError) for found in within(10, run()))
 
 
+def test_an_error_before_sampling_reaches_every_waiting_row(model: Any) -> None:
+    """A token cap that is no number breaks the batch before the model is asked."""
+    source = tokens(model)
+    broken = Sampling(max_tokens="many", seed=1)  # type: ignore[arg-type]
+
+    async def work() -> list[Any]:
+        sessions = [source.session(key) for key in ("a", "b")]
+        turns = [s.extend([5, 6], t) for s, t in zip(sessions, (turn(), broken), strict=True)]
+        return await asyncio.gather(*turns, return_exceptions=True)
+
+    heard = within(5.0, work())
+    assert [type(one) for one in heard] == [TypeError, TypeError]
+
+
 def test_misuse_is_refused(model: Any) -> None:
     async def run() -> None:
         engine = tokens(model)

@@ -121,8 +121,13 @@ class LocalTokenModel:
         if not self._waiting or len(self._waiting) < len(self._open):
             return  # somebody joined in between
         rows, self._waiting = sorted(self._waiting, key=lambda r: r.key), []
-        rows = [row for row in rows if not row.closed and self._fits(row)]
-        for cohort in self._assemble(rows):
+        try:
+            cohorts = self._assemble([row for row in rows if not row.closed and self._fits(row)])
+        except Exception as error:  # noqa: BLE001 - a row that hears nothing waits for ever
+            for row in rows:
+                _settle(row, error=error)
+            return
+        for cohort in cohorts:
             try:
                 with torch.inference_mode():
                     self._sample(cohort)
