@@ -39,10 +39,14 @@ def unknown_name(kind: str, name: str, known: list[str], where: str = "") -> Unk
 
 @dataclass
 class Registry:
-    """Names of one kind, e.g. gyms. `kind` is the singular noun used in messages."""
+    """Names of one kind, e.g. gyms. `kind` is the singular noun used in messages.
+
+    `group` is the last part of the entry-point group, where it is not the kind with an s.
+    """
 
     kind: str
     builtin: dict[str, str]
+    group: str = ""
     _extensions: dict[str, str] | None = field(default=None, repr=False)
 
     def names(self) -> list[str]:
@@ -129,7 +133,7 @@ class Registry:
             return {}
         if self._extensions is None:
             found: dict[str, str] = {}
-            for point in entry_points(group=f"mimesim.{self.kind}s"):
+            for point in entry_points(group=_OURS + (self.group or f"{self.kind}s")):
                 if point.name in self.builtin:
                     warnings.warn(
                         f"extension {self.kind} {point.name!r} is hidden by the built-in one",

@@ -10,36 +10,89 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 from mimesim import seeds
+from mimesim.dialogue.types import Thought
 
 Side = Literal["user", "agent"]
+Split = Literal["", "train", "validation", "test"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class Unfit(ValueError):
+    """One record that cannot become a dialogue; it is counted, noted and left out.
+
+    Attributes:
+        reason: a short stable name, e.g. `missing_role`; rejects are counted by it.
+        detail: what exactly, for the rejects file; never the text of a conversation.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class Record(NamedTuple):
+    """One raw value of a source: a line, a list entry, a table row; `where` is `file:line`."""
+
+    where: str
+    value: Any
+
+
 @dataclass(frozen=True, slots=True)
 class HumanTurn:
-    """All that one side says before the other answers; `text` is stripped and not empty."""
+    """All that one side says before the other answers; `text` is stripped and not empty.
+
+    Attributes:
+        thought: what the person thought before this message (turns of `user` only).
+        reaction: what the person thought on reading this message (turns of `agent` only).
+    """
 
     role: Side
     text: str
+    thought: Thought | None = None
+    reaction: Thought | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HumanDialogue:
-    """One conversation: sides alternate, whoever opens.
+    """One conversation: sides alternate, whoever opens; `user` is the side that is learnt.
 
     Attributes:
-        topic: what the people were given to talk about; empty = nothing known.
+        topic: what the people were given to talk about; both know it.
+        source: the corpus, a name of `corpora.load`.
+        goal: what the learnt person wants or was asked to play; the other side does not know it.
+        context: what the learnt side's model is told beforehand, e.g. a persona; kept verbatim.
+        earlier: the older part of a long conversation, folded into one text.
+        hidden: what nobody says as such: goal slots, records, instructions, ground truth.
+        outcome: how it ended: ratings, success, deal.
+        user_key: who the person is, as the source says; empty = unknown.
+        group_keys: whatever ties conversations together (person, tree, instruction text);
+            conversations that share a key, directly or through others, never part in a split.
+        split: the part that the source itself fixes; empty = ours to choose.
+        flags: what the source says against its own text: toxic, redacted, …
+        language: ISO 639-1 code that the source states; empty = unknown.
     """
 
     id: str
     turns: tuple[HumanTurn, ...]
     topic: str = ""
+    source: str = ""
+    goal: str = ""
+    context: str = ""
+    earlier: str = ""
+    hidden: Mapping[str, Any] = field(default_factory=dict)
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    user_key: str = ""
+    group_keys: tuple[str, ...] = ()
+    split: Split = ""
+    flags: tuple[str, ...] = ()
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +102,8 @@ class CorpusInfo:
     Attributes:
         moderated: whether people went through the texts; if not, what is trained on them bears
             a label.
+        evaluation_only: it serves measurements, so it never enters training.
+        simulated: its users are models, so it is no reference for people.
     """
 
     name: str
@@ -57,10 +112,39 @@ class CorpusInfo:
     training_allowed: Literal["yes", "no", "unknown"]
     citation: str
     moderated: bool
+    evaluation_only: bool = False
+    simulated: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the terms as JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How one corpus is read: the contract that every file of `corpora/formats/` fulfils.
+
+    Attributes:
+        info: terms.
+        convert: one raw value -> its dialogues, untidied (both sides of a conversation may be
+            learnt in turn). It raises `Unfit` for a value that cannot become a dialogue, and
+            copies nothing of `hidden` into public text.
+        claims: whether a raw value has the keys of this format; detection by keys, never by
+            file name.
+        gather: joins records that make up one conversation (rows of a table, messages of a
+            tree) before `convert`; None = every record is whole.
+        splits_lists: whether a file that is one JSON list (or one object of lists) is taken
+            entry by entry.
+        files: endings of the files of a folder that are read, e.g. (".json",); empty = every
+            kind that `places` can read.
+    """
+
+    info: CorpusInfo
+    convert: Callable[[Any, Mapping[str, Any]], Iterable[HumanDialogue]]
+    claims: Callable[[Any], bool]
+    gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
+    splits_lists: bool = True
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +166,29 @@ def tidy(turns: Iterable[HumanTurn], counts: Counter[str]) -> tuple[HumanTurn, .
         text, bad = _SURROGATE.subn("\ufffd", turn.text)
         counts["surrogates_replaced"] += bad
         if text.strip():
-            kept.append(HumanTurn(turn.role, text.strip()))
+            kept.append(replace(turn, text=text.strip()))
         else:
             counts["empty_turns"] += 1
     merged = [
-        HumanTurn(role, "\n".join(turn.text for turn in group))
-        for role, group in itertools.groupby(kept, key=lambda turn: turn.role)
+        _joined(list(group)) for _, group in itertools.groupby(kept, key=lambda turn: turn.role)
     ]
     counts["merged_turns"] += len(kept) - len(merged)
     return tuple(merged)
+
+
+def _joined(turns: list[HumanTurn]) -> HumanTurn:
+    return HumanTurn(
+        turns[0].role,
+        "\n".join(turn.text for turn in turns),
+        _thought(turn.thought for turn in turns),
+        _thought(turn.reaction for turn in turns),
+    )
+
+
+def _thought(thoughts: Iterable[Thought | None]) -> Thought | None:
+    """Join the thoughts of merged turns by a blank line."""
+    words = [thought.reveal() for thought in thoughts if thought]
+    return Thought("\n\n".join(words)) if words else None
 
 
 def cut_at_problem(
