@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mimesim.corpora import filters
+from mimesim.corpora.cleaning import pii
 from mimesim.dialogue import loops, stop, thinking
 from mimesim.envs.gyms.support_desk import reading
 from mimesim.models import structured
@@ -58,7 +59,8 @@ READERS: dict[str, Callable[[str], Any]] = {
     "asked": fields.asked_fields,
     "values": lambda text: reading.read_values(text, "", POOLS),
     "filter": filters.problem,
-    "mask": lambda text: filters.mask_contacts(text, Counter()),
+    "scrub": lambda text: pii.scrub(text, Counter()),
+    "toxicity": filters.toxicity,
     "json": structured.balanced_objects,
 }
 SMALL, TIMES = 4_000, 8

@@ -14,7 +14,7 @@ import pytest
 
 from mimesim import config as configs
 
-RECIPES = sorted((Path(__file__).resolve().parents[2] / "recipes").glob("*.toml"))
+RECIPES = sorted((Path(__file__).resolve().parents[2] / "recipes").rglob("*.toml"))
 
 
 def uncommented(text: str) -> list[str]:

@@ -90,7 +90,8 @@ def test_splits_share_neither_customer_nor_held_out_request() -> None:
 
 def test_rows_of_all_splits_carry_their_split() -> None:
     for row in compose(MANUAL, seed=7, count=100).rows:
-        assert row.split == split_of(row.record["customer_name"], MANUAL.request(row.subflow))
+        request = MANUAL.request(row.subflow)
+        assert row.split == split_of(row.record["customer_name"], request, row.behavior)
 
 
 def test_behaviors_can_be_chosen_and_weighted() -> None:

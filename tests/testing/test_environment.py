@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
 
 from mimesim.testing import environment
 from mimesim.testing.environment import Finding, State, examine
+from tests import tiny
+from tests.support import families
+from tests.support.families import Family
 
 
 def found(**wanted: tuple[str, ...]) -> dict[str, Finding]:
@@ -63,3 +67,58 @@ def test_what_the_demo_needs_is_told_and_not_fatal(
     monkeypatch.setattr(environment, attribute, "no_such_package")
     finding = found()[name]
     assert (finding.state, finding.fatal, finding.mend) == (State.MISSING, False, mend)
+
+
+@pytest.mark.parametrize(
+    ("family", "state", "fatal", "told"),
+    [
+        (families.CHATML, State.OK, False, ["keeps contents and history"]),
+        (families.LLAMA3, State.OK, False, ["trims outer white space"]),
+        (
+            families.GEMMA,
+            State.OK,
+            False,
+            ["no system message", "no opening by the assistant", "no two user messages", "trims"],
+        ),
+        (families.original(families.QWEN3, "qwen3"), State.WRONG, False, ["drops earlier turns"]),
+        (families.QWEN35, State.OK, False, ["no opening by the assistant", "trims"]),
+        (
+            families.original(families.QWEN35, "qwen3_5_think_training"),
+            State.WRONG,
+            False,
+            ["what precedes a reply", "no opening by the assistant"],
+        ),
+        (Family("mute", "", (), ""), State.WRONG, True, ["it has none"]),
+        (
+            Family("hard", "{{ raise_exception('not you') }}", (), ""),
+            State.WRONG,
+            True,
+            ["not you"],
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Family) else "",
+)
+def test_what_a_template_alters_or_refuses_is_named(
+    tmp_path: Path, family: Family, state: State, fatal: bool, told: list[str]
+) -> None:
+    families.in_memory(family).save_pretrained(tmp_path)
+    finding = found(models=(str(tmp_path),))[f"chat template of {tmp_path}"]
+    assert (finding.state, finding.fatal) == (state, fatal)
+    assert [word for word in told if word not in finding.told] == []
+    assert bool(finding.mend) == (state is not State.OK)
+
+
+def test_a_folder_without_a_tokenizer_is_fatal(tmp_path: Path) -> None:
+    finding = found(models=(str(tmp_path),))[f"chat template of {tmp_path}"]
+    assert (finding.state, finding.fatal, finding.mend) == (State.WRONG, True, "check path or id")
+
+
+def test_a_vision_tower_is_told_with_the_way_out(tmp_path: Path) -> None:
+    tiny.tokenizer().save_pretrained(tmp_path)
+    assert f"checkpoint {tmp_path}" not in found(models=(str(tmp_path),))
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3_5", "vision_config": {}}', "utf-8")
+    finding = found(models=(str(tmp_path),))[f"checkpoint {tmp_path}"]
+    assert "mimesim train convert" in finding.mend
+    assert not finding.fatal
+    (tmp_path / "config.json").write_text("{", "utf-8")
+    assert found(models=(str(tmp_path),))[f"checkpoint {tmp_path}"].fatal

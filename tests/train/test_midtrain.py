@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,43 @@ def test_an_interrupted_run_gives_the_same_user(place: Path, tmp_path: Path) -> 
         assert torch.equal(one, other)
 
 
+def test_the_validation_part_is_scored_during_training(place: Path, tmp_path: Path) -> None:
+    part = {"held_out_share": 0.5, "token_budget": 2500}
+    whole = train_user(config(place, tmp_path / "a", eval_every=2, **part))
+    steps = [score["step"] for score in whole["validation"]]
+    assert whole["steps"] > 4
+    assert steps[-1] == whole["steps"]
+    assert steps[:3] == [0, 2, 4]
+    first, last = whole["validation"][0], whole["validation"][-1]
+    assert last["nll"] < first["nll"]
+    assert last["perplexity"] == pytest.approx(math.exp(last["nll"]))
+    assert first["n_conversations"] == 8
+    plain = train_user(config(place, tmp_path / "b", **part))
+    assert plain["losses"] == whole["losses"], "looking at the model changes nothing"
+
+    class Killed(Exception):
+        pass
+
+    def kill(event: Progress) -> None:
+        if event.step >= 3:
+            raise Killed
+
+    cfg = config(place, tmp_path / "c", eval_every=2, **part)
+    with pytest.raises(Killed):
+        train_user(cfg, on_progress=kill)
+    assert train_user(cfg)["validation"] == whole["validation"]
+
+
+def test_messages_are_counted_beside_those_of_people(place: Path, tmp_path: Path) -> None:
+    samples = train_user(config(place, tmp_path / "a", samples=4))["samples"]
+    for kind in ("first", "later"):
+        assert set(samples[kind]) == {"human", "base", "trained"}
+        assert [found["n"] for found in samples[kind].values()] == [4, 4, 4]
+        assert 0 < samples[kind]["human"]["mean_words"] < 6
+        assert 0 <= samples[kind]["trained"]["ended"] <= 1
+        assert "ended" not in samples[kind]["human"]
+
+
 def test_too_few_conversations_to_hold_some_out(place: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="held-out"):
         train_user(config(place, tmp_path / "x", held_out_share=1.0))
@@ -141,4 +179,5 @@ def test_the_embedded_model_learns_from_real_chats(tmp_path: Path) -> None:
             threads=1,
         )
     )
-    assert result["gain"]["nll"] > 0.1
+    assert result["gain"]["end_nll"] > 0.5, "when people stop is learnt first"
+    assert result["gain"]["nll"] > -0.05

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mimesim.corpora.base import HumanDialogue, HumanTurn, Side
@@ -53,6 +55,22 @@ def test_the_oldest_turns_go_first_and_the_system_text_stays() -> None:
         assert len(templates.render_ids(TOKENIZER, longer)) > cap
 
 
+def test_a_goal_is_told_to_the_learnt_side_only_in_the_system_text() -> None:
+    talk = rows.reverse(replace(dialogue(3), goal="find a hotel", context="shy", earlier="hello"))
+    assert [m.role for m in talk] == ["system", "user", "assistant", "user", "assistant"]
+    assert "find a hotel" in talk[0].content
+    assert "shy" in talk[0].content
+    assert "hello" in talk[1].content, "the folded part is a message of its own"
+    assert "find a hotel" not in "".join(m.content for m in talk[1:])
+
+
+def test_ends_are_told_from_content() -> None:
+    (row,) = rows.midtrain_rows(TOKENIZER, [dialogue(5, "agent")], 2000).rows
+    learnt = [label for label in row.labels if label != templates.IGNORED]
+    ends = [label for label, is_end in zip(learnt, row.ends, strict=True) if is_end]
+    assert ends == [TOKENIZER.convert_tokens_to_ids("<|im_end|>")] * 2
+
+
 def test_rows_without_a_learnt_token_are_counted() -> None:
     silent = HumanDialogue("s", (HumanTurn("agent", "hello"),))
     made = rows.midtrain_rows(TOKENIZER, [silent, dialogue(2)], 2000)
@@ -66,9 +84,9 @@ def test_masks_that_are_all_zero_stop_before_training() -> None:
 
 
 def test_an_unfit_template_stops_before_training() -> None:
-    bare = tiny.tokenizer()
-    bare.chat_template = templates.CHATML.replace("{% generation %}", "").replace(
-        "{% endgeneration %}", ""
+    cutting = tiny.tokenizer()
+    cutting.chat_template = templates.CHATML.replace(
+        "message['content'] + '<|im_end|>'", "message['content'][:9] + '<|im_end|>'"
     )
-    with pytest.raises(EnvironmentFault, match="does not mark"):
-        rows.midtrain_rows(bare, [dialogue(4)], 2000)
+    with pytest.raises(EnvironmentFault, match="fit for training"):
+        rows.midtrain_rows(cutting, [dialogue(4)], 2000)

@@ -1,14 +1,24 @@
-"""`mimesim data`: look at human conversations before anything is trained on them."""
+"""`mimesim data`: from human conversations to rows, and a look at them before any training."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, say
+from mimesim.cli import from_logs
+from mimesim.cli.output import emit_json, in_words, near, note, say, stdout
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Human conversations.")
+app.command("from-logs")(from_logs.command)
+
+_EVERY_S = 5.0
+"""Seconds between two lines of progress."""
+
+_SOURCES = "name:place, e.g. star:data/star/; a bare path means own logs, chitchat the wheel."
 
 
 @app.callback()
@@ -17,9 +27,70 @@ def group() -> None:
 
 
 @app.command()
+def build(
+    sources: Annotated[list[str] | None, typer.Argument(metavar="SOURCE...", help=_SOURCES)] = None,
+    recipe: Annotated[
+        list[Path] | None,
+        typer.Option("--recipe", help="Recipe file (TOML) with [[source]] tables; later ones win."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value, e.g. --set near=0.9; --dry-run shows the keys."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result.")] = None,
+    format: Annotated[str | None, typer.Option("--format", help="jsonl or parquet.")] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option("--tokenizer", help="tokenizer.json or its folder: count tokens.")
+    ] = None,
+    deny: Annotated[
+        list[Path] | None,
+        typer.Option("--deny", help="List of fingerprints whose texts are kept out."),
+    ] = None,
+    max_rejects: Annotated[
+        float | None,
+        typer.Option("--max-rejects", help="Share of damaged records above which it fails."),
+    ] = None,
+    i_have_rights: Annotated[
+        bool,
+        typer.Option("--i-have-rights", help="Take sources that are not for training, stamped."),
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of order, splits and mix.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the resolved settings and leave.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Clean, deduplicate, split and mix conversations into rows that training reads."""
+    from mimesim import config as configs
+    from mimesim.corpora.build import BuildConfig
+    from mimesim.corpora.build import build as make
+
+    typed = {
+        "--out": ("out", None if out is None else str(out.absolute())),
+        "SOURCE": ("source", _tables(sources)),
+        "--format": ("format", format),
+        "--tokenizer": ("tokenizer", tokenizer),
+        "--deny": ("deny", [str(path.absolute()) for path in deny] if deny else None),
+        "--max-rejects": ("max_rejects", max_rejects),
+        "--i-have-rights": ("i_have_rights", i_have_rights or None),
+        "--seed": ("seed", seed),
+    }
+    flags = [configs.Flag(name, key, value) for name, (key, value) in typed.items()]
+    config = configs.load(BuildConfig, recipe or [], overrides=settings or [], flags=flags)
+    if dry_run:
+        _show(configs.dump(config), json=json)
+        return
+    found = make(config, on_progress=None if quiet else _Lines())
+    _tell_build(found, config.out, json=json)
+    if json:
+        emit_json({"out": str(config.out), **found})
+
+
+@app.command()
 def inspect(
     source: Annotated[
-        str, typer.Argument(help="chitchat, or a .jsonl file of own logs.")
+        str, typer.Argument(help=f"{_SOURCES} A built folder works, too.")
     ] = "chitchat",
     limit: Annotated[
         int, typer.Option(min=0, help="Read at most so many conversations; 0 = all.")
@@ -32,11 +103,79 @@ def inspect(
     from mimesim.corpora.load import open_corpus
     from mimesim.corpora.show import summary
 
-    found = summary(open_corpus(source, limit=limit or None), samples=samples, turns=turns)
+    corpus = open_corpus(source, limit=limit or None, strict=False)
+    found = summary(corpus, samples=samples, turns=turns)
     if json:
         emit_json(found)
     else:
         _tell(found)
+
+
+@app.command()
+def fingerprint(
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=_SOURCES)],
+    out: Annotated[Path, typer.Option("--out", help="The list to write.")],
+    json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Make a deny-list: fingerprints of users' texts that `build --deny` keeps out of training."""
+    from mimesim.corpora.deny import write_deny_list
+
+    found = write_deny_list(sources, out)
+    for name, counts in found["sources"].items():
+        say(f"{name}: {in_words(counts)}", json=json)
+    say(f"{found['fingerprints']} fingerprints -> {near(out)}", json=json)
+    if json:
+        emit_json(found)
+
+
+def _tables(sources: Sequence[str] | None) -> list[dict[str, str]] | None:
+    from mimesim.corpora.load import parse_source
+
+    if not sources:
+        return None
+    return [dict(parse_source(source)._asdict()) for source in sources]
+
+
+def _show(resolved: dict[str, Any], *, json: bool) -> None:
+    from mimesim import config as configs
+
+    if json:
+        emit_json(resolved)
+        return
+    for key, value in configs.flatten(resolved):
+        stdout().print(f"{key} = {value!r}")
+
+
+class _Lines:
+    """A line of progress every few seconds."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def __call__(self, corpus: str, state: Any) -> None:
+        now = time.monotonic()
+        if now - self._told >= _EVERY_S:
+            self._told = now
+            counts = state.counts[state.source]
+            note(f"{corpus}: {state.records:,} records read, {counts['kept']:,} dialogues kept")
+
+
+def _tell_build(found: dict[str, Any], out: Path, *, json: bool) -> None:
+    for source in found["sources"]:
+        parts = {part: figures.get("dialogues", 0) for part, figures in source["parts"].items()}
+        left = {
+            name.removeprefix("left_out_"): n
+            for name, n in source["counts"].items()
+            if name.startswith("left_out_")
+        }
+        text = f"{source['name']}: {in_words(parts)}"
+        say(text + (f"; left out: {in_words(left)}" if left else ""), json=json)
+        scrubbed = {n: c for n, c in source["counts"].items() if n.endswith("_masked")}
+        if scrubbed:
+            say(f"  contact data replaced: {in_words(scrubbed)}", json=json)
+    for pair, n in found["shared_texts"].items():
+        say(f"users' texts in both {pair}: {n}", json=json)
+    say(f"rows -> {near(out)} (terms in {near(out / 'card.md')})", json=json)
 
 
 def _tell(found: dict[str, Any]) -> None:

@@ -27,6 +27,9 @@ def command(
     profile: Annotated[str | None, typer.Option(help="Task profile of the gym.")] = None,
     split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
+    scenarios: Annotated[
+        Path | None, typer.Option(help="Scenario file: user and agent talk without a gym.")
+    ] = None,
     agent: Annotated[str | None, typer.Option(help=_AGENT)] = None,
     user: Annotated[str | None, typer.Option(help="User; `mimesim users list` names all.")] = None,
     judge: Annotated[str | None, typer.Option(help="Judge, where the gym takes one.")] = None,
@@ -76,6 +79,7 @@ def command(
         configs.Flag("--profile", "profile", profile),
         configs.Flag("--split", "split", split),
         configs.Flag("--tasks", "tasks", None if tasks is None else str(tasks)),
+        configs.Flag("--scenarios", "scenarios", None if scenarios is None else str(scenarios)),
         configs.Flag("--agent", "agent", agent),
         configs.Flag("--user", "user", user),
         configs.Flag("--judge", "judge", judge),

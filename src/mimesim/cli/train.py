@@ -2,54 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from mimesim.cli.output import emit_json, near, say, stderr, stdout
+from mimesim.cli.output import emit_json, in_words, near, say, stderr, stdout
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Train a user or an agent.")
 
 Run = Callable[[Any, "_Bar"], tuple[str, dict[str, Any]]]
 """Trains what a config says; returns what to tell people, and the JSON result."""
 
+Recipe = Annotated[
+    list[Path] | None,
+    typer.Option("--recipe", help="Recipe by name (midtrain) or file (TOML); later ones win."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value, e.g. --set lr=1e-4; --dry-run shows the keys."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every stream.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="The recipe's small form, about a minute on two cores.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and leave.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on the last line.")]
 
-def _verb(name: str, target: str, run: Run, about: str) -> None:
-    """Mount one kind of training; all of them take the same options."""
 
-    def command(
-        recipe: Annotated[
-            list[Path] | None,
-            typer.Option("--recipe", help="Recipe file (TOML); later ones win."),
-        ] = None,
-        settings: Annotated[
-            list[str] | None,
-            typer.Option("--set", help="key=value, e.g. --set lr=1e-4; --dry-run shows the keys."),
-        ] = None,
-        seed: Annotated[int | None, typer.Option("--seed", help="Seed of every stream.")] = None,
-        out: Annotated[Path | None, typer.Option("--out", help="Folder of the run.")] = None,
-        dry_run: Annotated[
-            bool, typer.Option("--dry-run", help="Print the resolved recipe and leave.")
-        ] = False,
-        quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
-        json: Annotated[
-            bool, typer.Option("--json", help="Print one JSON object on the last line.")
-        ] = False,
-    ) -> None:
-        config = _resolved(target, recipe, settings, seed, out)
-        if dry_run:
-            _show(config, json=json)
-            return
-        with _Bar(name, quiet=quiet) as bar:
-            text, result = run(config, bar)
+class _Verb(NamedTuple):
+    """One kind of training: its name, its config class, whose recipes it takes, what it does."""
+
+    name: str
+    target: str
+    recipes: str
+    run: Run
+
+    def config(
+        self,
+        recipe: Sequence[Path] | None,
+        settings: Sequence[str] | None,
+        flags: Mapping[str, Any],
+        *,
+        quick: bool,
+    ) -> Any:
+        """Return the config: defaults < recipes < environment < --set < --seed and --out."""
+        from mimesim import config as configs
+        from mimesim.config import recipes
+        from mimesim.registry import Registry
+
+        files = [recipes.located(path, self.recipes) for path in recipe or []]
+        typed = [
+            configs.Flag(f"--{key}", key, str(value.absolute()) if key == "out" else value)
+            for key, value in flags.items()
+            if value is not None
+        ]
+        kind = Registry("config", {}).load(self.target)
+        return configs.load(kind, files, overrides=settings or [], flags=typed, quick=quick)
+
+    def train(self, config: Any, *, quiet: bool, json: bool) -> None:
+        """Train, and tell what came of it."""
+        from mimesim.train.launch import is_first
+
+        with _Bar(self.name, quiet=quiet) as bar:
+            text, result = self.run(config, bar)
+        if not is_first():
+            return  # one of several processes: the first one speaks for all
         say(f"{text}\ncheckpoint -> {near(result['checkpoint'])}", json=json)
         if json:
             emit_json({k: v for k, v in result.items() if k not in ("losses", "curve")})
 
-    app.command(name, help=about)(command)
+
+def _mount(verb: _Verb, about: str) -> None:
+    """Mount one kind of training; all of them take the same options."""
+
+    def command(
+        recipe: Recipe = None,
+        settings: Settings = None,
+        seed: Seed = None,
+        out: Out = None,
+        quick: Quick = False,
+        dry_run: DryRun = False,
+        quiet: Quiet = False,
+        json: Json = False,
+    ) -> None:
+        config = verb.config(recipe, settings, {"seed": seed, "out": out}, quick=quick)
+        if dry_run:
+            _show(config, json=json)
+        else:
+            verb.train(config, quiet=quiet, json=json)
+
+    app.command(verb.name, help=about)(command)
+
+
+@app.command("user")
+def user(
+    recipe: Recipe = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Out = None,
+    quick: Quick = False,
+    inspect: Annotated[
+        bool, typer.Option("--inspect", help="Show what would be learnt, and leave.")
+    ] = False,
+    rows: Annotated[int, typer.Option(min=0, help="Rows that --inspect shows whole.")] = 2,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Train a user on human chats; tells the held-out NLL of human turns before and after."""
+    verb = _Verb("user", "mimesim.train.midtrain:UserConfig", "user", _user)
+    config = verb.config(recipe, settings, {"seed": seed, "out": out}, quick=quick)
+    if dry_run:
+        _show(config, json=json)
+    elif inspect:
+        _inspect(config, rows, json=json)
+    else:
+        verb.train(config, quiet=quiet, json=json)
+
+
+def _inspect(config: Any, rows: int, *, json: bool) -> None:
+    from mimesim.train.inspection import inspect_user
+
+    found = inspect_user(config, rows)
+    if json:
+        emit_json(found)
+        return
+    for row in found["rows"]:
+        say(
+            f"--- {row['id']}: {row['tokens']} tokens, {row['learnt']} learnt (inside \u27e6 \u27e7)"
+        )
+        marked = (f"\u27e6{p['text']}\u27e7" if p["learnt"] else p["text"] for p in row["parts"])
+        say("".join(marked).rstrip("\n"))
+    say(
+        f"{found['n_rows']} rows of the stage {found['stage']!r}, {found['tokens']} tokens, "
+        f"{found['learnt_tokens']} of them learnt; at most {found['max_length']} a row"
+    )
+    say(f"tokens of a row: {in_words(found['lengths'])}")
+    say(f"learnt tokens of a row: {in_words(found['learnt_lengths'])}")
+    for part, counts in found["counts"].items():
+        if counts:
+            say(f"{part}: {in_words(counts)}")
 
 
 def _user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
@@ -84,25 +181,6 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     )
     measured = {"before": {"training_success": first}, "after": {"training_success": last}}
     return text, {**result, **measured}
-
-
-def _resolved(
-    target: str,
-    recipe: Sequence[Path] | None,
-    settings: Sequence[str] | None,
-    seed: int | None,
-    out: Path | None,
-) -> Any:
-    """Return the config: defaults < recipes < environment < --set < --seed and --out."""
-    from mimesim import config as configs
-    from mimesim.registry import Registry
-
-    flags = [
-        configs.Flag("--seed", "seed", seed),
-        configs.Flag("--out", "out", None if out is None else str(out.absolute())),
-    ]
-    kind = Registry("config", {}).load(target)
-    return configs.load(kind, recipe or [], overrides=settings or [], flags=flags)
 
 
 def _show(config: Any, *, json: bool) -> None:
@@ -175,21 +253,11 @@ class _Bar:
         self._progress.stop()
 
 
-_verb(
-    "user",
-    "mimesim.train.midtrain:UserConfig",
-    _user,
-    "Train a user on human chats; tells the held-out NLL of human turns before and after.",
-)
-_verb(
-    "warm-start",
-    "mimesim.train.warmstart:WarmConfig",
-    _warm_start,
+_mount(
+    _Verb("warm-start", "mimesim.train.warmstart:WarmConfig", "agent", _warm_start),
     "Warm-start the embedded agent on imperfect demonstrations.",
 )
-_verb(
-    "agent",
-    "mimesim.train.agent:AgentConfig",
-    _agent,
+_mount(
+    _Verb("agent", "mimesim.train.agent:AgentConfig", "agent", _agent),
     "Train an agent against a frozen user with GRPO, with CSD where csd.alpha is above 0.",
 )

@@ -2,7 +2,8 @@
 
 A config is a frozen dataclass whose fields are typed and have defaults. Precedence: defaults <
 files in order < `MIMESIM__A__B=value` < `key=value` overrides. TOML and JSON are read always, YAML
-where PyYAML is installed. Keys that begin with `x-` are the author's own notes. `${VAR}` and
+where PyYAML is installed. Keys that begin with `x-` are the author's own notes; two of them mean
+something in a recipe: `x-config` and the table `x-quick`. `${VAR}` and
 `${VAR:-default}` are replaced inside strings of files. The resolved config can be written beside
 the results with `dump`, which hides secrets.
 """
@@ -38,6 +39,16 @@ T = TypeVar("T")
 _URL_LOGIN = re.compile(r"(?<=://)(?:[^/\s?#\"',]*|[^/@\s\"',]+:[^@\s\"',]*)@")
 HIDDEN = "***"
 """What `dump` writes instead of a secret."""
+FOR, QUICK = "x-config", "x-quick"
+"""Notes of a recipe: the config class it is for, and what its small form changes."""
+
+
+class _Typed(NamedTuple):
+    """What was typed on the command line."""
+
+    overrides: Sequence[str]
+    flags: Sequence[Flag]
+    quick: bool
 
 
 class Flag(NamedTuple):
@@ -55,6 +66,7 @@ def load(
     overrides: Sequence[str] = (),
     flags: Sequence[Flag] = (),
     env: Mapping[str, str] | None = None,
+    quick: bool = False,
 ) -> T:
     """Build a config of type `cls`.
 
@@ -64,11 +76,13 @@ def load(
         overrides: `dotted.key=value`; the value is TOML, or plain text for a string field.
         flags: what comes after the overrides; None as a value = not given.
         env: environment; None = `os.environ`.
+        quick: lay the `[x-quick]` tables of the files over them: the small form of a recipe.
 
     Raises:
-        ConfigError: unknown key, wrong value or unreadable file; names file, line and key.
+        ConfigError: unknown key, wrong value, unreadable file, a recipe for another config, or no
+            small form where one is wanted; names file, line and key.
     """
-    value, problems = _resolve(cls, files, (overrides, flags), env)
+    value, problems = _resolve(cls, files, _Typed(overrides, flags, quick), env)
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -95,7 +109,7 @@ def check(
     cls: type[Any], files: Sequence[Path | str], *, env: Mapping[str, str] | None = None
 ) -> list[ConfigError]:
     """Return every problem of the files, in file order; empty = they load."""
-    return _resolve(cls, files, ((), ()), env)[1]
+    return _resolve(cls, files, _Typed((), (), quick=False), env)[1]
 
 
 def dump(config: Any) -> dict[str, Any]:
@@ -121,7 +135,7 @@ def redact(text: str) -> str:
 def _resolve(
     cls: type[Any],
     files: Sequence[Path | str],
-    typed: tuple[Sequence[str], Sequence[Flag]],
+    typed: _Typed,
     env: Mapping[str, str] | None,
 ) -> tuple[Any, list[ConfigError]]:
     environment = dict(os.environ if env is None else env)
@@ -131,20 +145,46 @@ def _resolve(
         path = Path(name)
         try:
             value, source = read_file(path)
+            _refuse_foreign(value, source, cls)
             known = {**read_dotenv(path.parent / ".env"), **environment}
             merge(tree, substituted(value, source, (), known))
         except ConfigError as error:
             builder.problems.append(error)
+    small = tree.get(QUICK)
+    if typed.quick and isinstance(small, dict):
+        merge(tree, small)
+    elif typed.quick and not builder.problems:
+        builder.problems.append(_no_quick(files))
     try:
         apply_environment(tree, environment)
-        for text in typed[0]:
+        for text in typed.overrides:
             apply_override(tree, text)
-        for flag in typed[1]:
+        for flag in typed.flags:
             if flag.value is not None:
                 put(tree, flag.key.split("."), wrapped(flag.value, Source(flag.name)))
     except ConfigError as error:
         builder.problems.append(error)
     return builder.build(cls, tree, ()), builder.problems
+
+
+def _refuse_foreign(value: Mapping[str, Any], source: Source, cls: type[Any]) -> None:
+    """Refuse a recipe that says it is for another config class."""
+    said = value.get(FOR)
+    if isinstance(said, str) and said != f"{cls.__module__}:{cls.__qualname__}":
+        raise ConfigError(
+            f"this recipe is for {said}, not for {cls.__module__}:{cls.__qualname__}",
+            where=source.at((FOR,)),
+            mend="take another recipe, or the command that this one is for",
+        )
+
+
+def _no_quick(files: Sequence[Path | str]) -> ConfigError:
+    return ConfigError(
+        "there is no small form to run" if files else "the small form of which recipe?",
+        where=", ".join(map(str, files)) or "--quick",
+        expected=f"a recipe with a table [{QUICK}]",
+        mend="leave --quick out" if files else "name one with --recipe",
+    )
 
 
 def _dumped(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import types
 import typing
@@ -221,7 +222,11 @@ _SIMPLE: dict[Any, Callable[[Any], Any]] = {
 def _path(text: str, source: Source) -> Path:
     """Return the path; a relative one is relative to the file that names it."""
     path = Path(text).expanduser()
-    return path if path.is_absolute() or source.folder is None else source.folder / path
+    if path.is_absolute() or source.folder is None:
+        return path
+    path = source.folder / path
+    # A packaged recipe is read as if it lay in a folder that need not exist, so `..` is worked out.
+    return path if source.folder.is_dir() else Path(os.path.normpath(path))
 
 
 def _name(hint: Any) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
+from mimesim.config import recipes
 from mimesim.errors import ConfigError
 
 ENV_PREFIX = "MIMESIM__"
@@ -67,7 +68,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], Source]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ConfigError(f"cannot read the config file: {reason}", where=str(path)) from error
-    source = Source(str(path), text, path.parent)
+    source = Source(str(path), text, recipes.base(path))
     try:
         value = _parse(path, text)
     except ValueError as error:

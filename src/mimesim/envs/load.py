@@ -20,6 +20,9 @@ from mimesim.users.base import User
 REGISTRY = Registry("gym", {"support-desk": "mimesim.envs.gyms.support_desk:GYM"})
 """All gyms."""
 _NEEDS = ("name", "profiles", "spec", "make", "tasks")
+NO_GYM = "conversation"
+"""What stands for the gym where there is none; it is played from a scenario file and never listed."""
+_PLAIN = Registry("conversation", {NO_GYM: "mimesim.envs.conversation:TALKS"})
 
 
 class Gym(Protocol):
@@ -68,7 +71,7 @@ def load_gym(name: str) -> Gym:
     Raises:
         UnknownNameError: no such gym.
     """
-    return cast(Gym, REGISTRY.load(name, needs=_NEEDS))
+    return cast(Gym, (_PLAIN if name == NO_GYM else REGISTRY).load(name, needs=_NEEDS))
 
 
 def gym_spec(name: str, profile: str | None = None) -> GymSpec:

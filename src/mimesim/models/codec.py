@@ -5,14 +5,49 @@ Every id comes from rendering the template; nothing is assembled by hand (design
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from mimesim.dialogue.stop import MARKERS
 from mimesim.models import templates
 from mimesim.models.base import ChatMessage
 
 _DUMMY = ChatMessage("user", "a")
+
+
+def kept_tokens(tokenizer: Any, *markers: str) -> dict[int, str]:
+    """Return the special tokens that mean something to us: end markers, known and named here."""
+    wanted = {*MARKERS, *markers}
+    return {
+        number: token.content
+        for number, token in tokenizer.added_tokens_decoder.items()
+        if token.content.strip() in wanted
+    }
+
+
+def visible(tokenizer: Any, ids: Sequence[int], kept: Mapping[int, str]) -> str:
+    """Return the text of `ids` without special tokens, save the `kept` ones.
+
+    A marker that is one token needs no blank before it, so it gets a line of its own here: as text
+    it must stand apart (`dialogue.stop`).
+    """
+    text, run = "", []
+    for number in (*ids, None):
+        if number is not None and number not in kept:
+            run.append(number)
+            continue
+        text += _plain(tokenizer, run)
+        run = []
+        if number is not None:
+            text = f"{text}\n{kept[number].strip()}" if text else kept[number].strip()
+    return text
+
+
+def _plain(tokenizer: Any, ids: Sequence[int]) -> str:
+    return str(
+        tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    )
 
 
 class TemplateCodec:
@@ -23,8 +58,9 @@ class TemplateCodec:
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        templates.check_template(tokenizer)
+        templates.check_rollouts(tokenizer)
         self._tokenizer = tokenizer
+        self._kept = kept_tokens(tokenizer)
         self.end_id = templates.end_of_turn_id(tokenizer)
         bare = templates.render_ids(tokenizer, [_DUMMY])
         headed = templates.render_ids(tokenizer, [_DUMMY], add_generation_prompt=True)
@@ -46,9 +82,8 @@ class TemplateCodec:
         return list(self._note(text)) if text else []
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of sampled ids without special tokens."""
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
-        return text
+        """Return the text of sampled ids without special tokens, end markers kept."""
+        return visible(self._tokenizer, ids, self._kept)
 
     def _render_suffix(self, text: str) -> tuple[int, ...]:
         return tuple(templates.user_suffix_ids(self._tokenizer, text))

@@ -27,6 +27,7 @@ from mimesim.dialogue.types import Identity, Usage
 from mimesim.errors import CallerError, ConfigError, ContextExceeded, EnvironmentFault, UsageError
 from mimesim.models import templates
 from mimesim.models.base import ChatMessage, Completion, Sampling
+from mimesim.models.codec import kept_tokens
 from mimesim.models.sampler import RowDraw, generate
 from mimesim.registry import closest
 
@@ -90,7 +91,8 @@ def make_local(path_or_id: str, options: Mapping[str, Any] | None = None) -> Loc
     name = f"hf:{path_or_id}"
     read = LocalOptions.read(options or {}, name)
     loaded = load_pretrained(path_or_id, dtype=read.dtype)
-    return LocalChatModel(loaded, read, local_identity(name, Path(path_or_id), read))
+    identity = local_identity(name, Path(path_or_id), read)
+    return LocalChatModel(loaded, read, identity, end_marker=_end_marker(Path(path_or_id)))
 
 
 def local_identity(name: str, folder: Path, options: LocalOptions) -> Identity:
@@ -106,6 +108,12 @@ def local_identity(name: str, folder: Path, options: LocalOptions) -> Identity:
         revision=revision,
         sampling={"dtype": options.dtype},
     )
+
+
+def _end_marker(folder: Path) -> str:
+    """Return the end marker that the checkpoint's manifest names, if any."""
+    manifest = folder / _MANIFEST
+    return str(jsonio.read_object(manifest).get("end_marker", "")) if manifest.is_file() else ""
 
 
 def load_pretrained(path_or_id: str, *, dtype: str = "bf16") -> Loaded:
@@ -155,11 +163,15 @@ def quiet_loading() -> Iterator[None]:
 class LocalChatModel:
     """A `ChatModel` on weights in this process.
 
-    Response schemas are not enforced here; the caller's check of the answer decides.
+    Response schemas are not enforced here; the caller's check of the answer decides. Special tokens
+    are left out of the text, end markers are not: a checkpoint may have one of its own.
     """
 
-    def __init__(self, loaded: Loaded, options: LocalOptions, identity: Identity) -> None:
+    def __init__(
+        self, loaded: Loaded, options: LocalOptions, identity: Identity, *, end_marker: str = ""
+    ) -> None:
         self._tokenizer = loaded.tokenizer
+        self._kept = kept_tokens(loaded.tokenizer, end_marker)
         self._facts = templates.check_serving(loaded.tokenizer)
         device = "cuda" if options.device == "auto" and torch.cuda.is_available() else "cpu"
         self._model: Any = loaded.model.to(device)
@@ -225,7 +237,7 @@ class LocalChatModel:
         self._model = None
 
     def _prompt_ids(self, messages: Sequence[ChatMessage], sampling: Sampling) -> list[int]:
-        shaped = templates.strict_messages(messages, system=self._facts.system)
+        shaped = self._facts.shape(messages)
         known = {} if sampling.thinking is None else {"enable_thinking": sampling.thinking}
         ids = templates.render_ids(self._tokenizer, shaped, add_generation_prompt=True, **known)
         if len(ids) >= self._context:
@@ -264,7 +276,9 @@ class LocalChatModel:
             try:
                 rows = [call.row for call in batch]
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._pool, generate, self._model, self._tokenizer, rows)
+                await loop.run_in_executor(
+                    self._pool, generate, self._model, self._tokenizer, rows, self._kept
+                )
             except BaseException as error:
                 for call in batch:
                     if not call.future.done():

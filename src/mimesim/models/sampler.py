@@ -8,12 +8,14 @@ top-p cut the distribution, then one uniform number picks from it.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+
+from mimesim.models.codec import kept_tokens, visible
 
 _TAIL = 24  # tokens looked back at for a stop string
 
@@ -25,7 +27,7 @@ class RowDraw:
     Attributes:
         room: most tokens that may be drawn.
         temperature: 0 = greedy. top_k: 0 = off. top_p: 1 = off.
-        ids: tokens drawn so far, without the token that ended the reply.
+        ids: tokens drawn so far, without the token that ended the reply (an end marker stays).
         drawn: tokens drawn, that one included.
         dropped: set from outside when nobody waits for the reply any more; it then ends at once.
     """
@@ -44,8 +46,18 @@ class RowDraw:
     dropped: bool = False
 
 
-def generate(model: Any, tokenizer: Any, rows: Sequence[RowDraw]) -> None:
-    """Draw one reply per row and store it in the row."""
+def generate(
+    model: Any, tokenizer: Any, rows: Sequence[RowDraw], kept: Mapping[int, str] | None = None
+) -> None:
+    """Draw one reply per row and store it in the row.
+
+    Args:
+        model: a causal language model.
+        tokenizer: its tokenizer.
+        rows: the replies to draw.
+        kept: special tokens that stay in the text; None = the known end markers.
+    """
+    kept = kept_tokens(tokenizer) if kept is None else kept
     longest = max(len(row.prompt_ids) for row in rows)
     ids_BT = torch.zeros(len(rows), longest, dtype=torch.long)
     mask_BT = torch.zeros(len(rows), longest, dtype=torch.long)
@@ -63,20 +75,23 @@ def generate(model: Any, tokenizer: Any, rows: Sequence[RowDraw]) -> None:
                 eos_token_id=ends,
                 pad_token_id=ends[0],
             ),
-            logits_processor=LogitsProcessorList([_Chooser(rows, tokenizer, ends)]),
+            logits_processor=LogitsProcessorList([_Chooser(rows, tokenizer, ends, kept)]),
         )
     for row in rows:
         row.finish_reason = row.finish_reason or "length"
-        row.text = _cut(_text(tokenizer, row.ids), row.stop)
+        row.text = _cut(visible(tokenizer, row.ids, kept), row.stop)
 
 
 class _Chooser(LogitsProcessor):
     """Draws the next token of every row and forbids all others."""
 
-    def __init__(self, rows: Sequence[RowDraw], tokenizer: Any, ends: list[int]) -> None:
+    def __init__(
+        self, rows: Sequence[RowDraw], tokenizer: Any, ends: list[int], kept: Mapping[int, str]
+    ) -> None:
         self._rows = rows
         self._tokenizer = tokenizer
         self._ends = ends
+        self._kept = kept
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return scores (B, V) that leave one token per row."""
@@ -99,14 +114,14 @@ class _Chooser(LogitsProcessor):
         row.drawn += 1
         if token in self._ends:
             row.finish_reason = "stop"
-        else:
+        if token not in self._ends or token in self._kept:
             row.ids.append(token)
         return token
 
     def _stopped(self, row: RowDraw) -> bool:
         if not row.stop:
             return False
-        tail = _text(self._tokenizer, row.ids[-_TAIL:])
+        tail = visible(self._tokenizer, row.ids[-_TAIL:], self._kept)
         return any(word in tail for word in row.stop)
 
 
@@ -133,12 +148,6 @@ def _end_ids(model: Any, tokenizer: Any) -> list[int]:
     known = configured if isinstance(configured, list) else [configured]
     found = [tokenizer.eos_token_id, *known]
     return list(dict.fromkeys(int(token) for token in found if token is not None))
-
-
-def _text(tokenizer: Any, ids: Sequence[int]) -> str:
-    return str(
-        tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    )
 
 
 def _cut(text: str, stop: Sequence[str]) -> str:

@@ -266,8 +266,11 @@ class _Conversation:
         reason = result.reason or (
             StopReason.MAX_STEPS if result.truncated else StopReason.CASE_CLOSED
         )
-        limit = float(self._gym.spec.max_steps) if reason is StopReason.MAX_STEPS else None
-        return recorder_stop(recorder, reason, result.by or Party.ENV, limit)
+        limits = {
+            StopReason.MAX_STEPS: float(self._gym.spec.max_steps),
+            StopReason.MAX_TURNS: float(recorder.turns_used),
+        }
+        return recorder_stop(recorder, reason, result.by or Party.ENV, limits.get(reason))
 
     def _limit_after(self, result: StepResult) -> Stop | None:
         recorder, limits = self._recorder, self._limits

@@ -20,7 +20,8 @@ from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import get_format
 from mimesim.envs.agents.load import make_agent
 from mimesim.envs.base import AgentSource, GymEnv, Task
-from mimesim.envs.load import gym_spec, load_gym, load_tasks, make_gym
+from mimesim.envs.conversation import read_scenarios
+from mimesim.envs.load import NO_GYM, gym_spec, load_gym, load_tasks, make_gym
 from mimesim.errors import ConfigError, UsageError
 from mimesim.judges.base import Judge
 from mimesim.models.load import preflight
@@ -40,7 +41,7 @@ from mimesim.seeds import derive
 from mimesim.users.base import User, UserSource
 from mimesim.users.load import make_user
 
-LINE_PROFILES = ("compact",)
+_FORMATS = {"compact": "line"}
 """Task profiles made for tiny policies: agents write the line grammar unless told otherwise."""
 _LIMITS = Limits()
 
@@ -52,7 +53,8 @@ class RunConfig:
     Attributes:
         profile: task profile; None = the gym's default.
         tasks: task file; None = made by the gym from `seed`.
-        action_format: tool-call or line; None = what suits the profile.
+        scenarios: scenario file, played without a gym: the user and the agent just talk.
+        action_format: tool-call, line or plain; None = what suits the profile.
         episodes: (task, trial) pairs, cycled over the tasks in seed order.
         trials: how often each task is played at least.
         max_invalid: share of not counted episodes above which the exit code is 1.
@@ -63,6 +65,7 @@ class RunConfig:
     profile: str | None = None
     split: str = "test"
     tasks: Path | None = None
+    scenarios: Path | None = None
     agent: str = "scripted:eager"
     user: str = "scripted:realistic"
     judge: str | None = None
@@ -135,21 +138,14 @@ def prepare(config: RunConfig) -> Prepared:
     Raises:
         UsageError: an unknown name, a bad file, a party that cannot be made.
     """
+    config = _without_gym(config) if config.scenarios is not None else config
     profile = config.profile or load_gym(config.gym).profiles[0]
     spec = gym_spec(config.gym, profile)
     config = replace(config, profile=profile)
-    written = config.action_format or ("line" if profile in LINE_PROFILES else "tool-call")
-    needed = -(-config.episodes // config.trials)
-    tasks = load_tasks(
-        config.gym,
-        profile=profile,
-        split=config.split,
-        seed=config.seed,
-        count=needed,
-        path=config.tasks,
-    )
-    if not tasks:
-        raise UsageError(f"gym {config.gym!r} has no tasks in split {config.split!r}")
+    written = config.action_format or _FORMATS.get(profile, "tool-call")
+    if config.gym == NO_GYM:
+        written = "plain"
+    tasks = _tasks(config)
     judge = _judge(config)
     user = make_user(config.user, options=config.user_options) if spec.needs_user else None
     agent = make_agent(config.agent, action_format=written, options=config.agent_options)
@@ -198,6 +194,49 @@ async def execute(
         )
     finally:
         await prepared.aclose()
+
+
+def _without_gym(config: RunConfig) -> RunConfig:
+    """Return the configuration of a conversation without a gym.
+
+    Raises:
+        UsageError: it names what only a gym has.
+    """
+    odd = [name for name in ("tasks", "profile") if getattr(config, name) not in (None, "default")]
+    if odd or config.gym not in (NO_GYM, RunConfig().gym) or config.gym_options:
+        raise UsageError(
+            "a scenario file is played without a gym",
+            where="scenarios",
+            expected=f"no {odd[0] if odd else 'gym'} beside it",
+        )
+    if config.agent.partition(":")[0] in ("scripted", "oracle", "null"):
+        raise UsageError(
+            f"the agent {config.agent!r} belongs to a gym, and a scenario file is played without",
+            expected="--agent python:<module:callable>, model:<model> or http:<url>",
+        )
+    return replace(config, gym=NO_GYM)
+
+
+def _tasks(config: RunConfig) -> list[Task]:
+    """Return the tasks of the first round, at least one.
+
+    Raises:
+        UsageError: there is none, or a bad file.
+    """
+    needed = -(-config.episodes // config.trials)
+    if config.scenarios is not None:
+        return read_scenarios(config.scenarios)[:needed]
+    tasks = load_tasks(
+        config.gym,
+        profile=config.profile,
+        split=config.split,
+        seed=config.seed,
+        count=needed,
+        path=config.tasks,
+    )
+    if not tasks:
+        raise UsageError(f"gym {config.gym!r} has no tasks in split {config.split!r}")
+    return tasks
 
 
 def _judge(config: RunConfig) -> Judge | None:

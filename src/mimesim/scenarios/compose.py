@@ -11,17 +11,27 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from mimesim.errors import ConfigError
 from mimesim.scenarios import behaviors as registry
-from mimesim.scenarios import records
+from mimesim.scenarios import worlds
 from mimesim.scenarios.behaviors import Behavior, Situation
 from mimesim.scenarios.invariants import broken
 from mimesim.scenarios.procedure import verdict
-from mimesim.scenarios.types import DENIED, ESCALATED, GRANTED, SPLITS, Manual, RequestType, Row
+from mimesim.scenarios.records import Case
+from mimesim.scenarios.types import (
+    DENIED,
+    ESCALATED,
+    GRANTED,
+    REPLAYS,
+    SPLITS,
+    Manual,
+    RequestType,
+    Row,
+)
 from mimesim.seeds import derive, generator
 
 VERDICT_MIX = {GRANTED: 0.50, DENIED: 0.35, ESCALATED: 0.15}
@@ -29,8 +39,33 @@ TURN_BUDGET = 8
 REDRAWS = 12
 """Whole-row attempts before a row is dropped."""
 _CASE_DRAWS = 400
-"""Records drawn in search of a verdict (and of a name in the right split)."""
+"""Records drawn in search of a verdict (and of a customer in the right split)."""
 _SPLIT_SHARES = (("train", 7), ("validation", 1), ("test", 2))
+_CELLS = 8
+"""One in so many (request type, behavior) cells occurs in the test split only."""
+
+
+class Options(TypedDict, total=False):
+    """What `compose` may be told beside seed and count.
+
+    Attributes:
+        neutral_share: share of rows without a behavior, met exactly; default one third.
+        split: train, validation or test; held-out request types, held-out cells of request type
+            and behavior, and the customers of the test split never occur in train or validation.
+        behaviors: `all` (uniform over the 13), `annotated` (by annotated count), `installed`
+            (those of extensions too), ids joined by commas, a list of ids, or weights by id.
+        replay: none, identity or cut, see `scenarios.replay`.
+        turn_budget: customer turns of a conversation.
+        matched: whether a neutral row takes the case of the row before it, so that the two differ
+            in the behavior alone.
+    """
+
+    neutral_share: float
+    split: str | None
+    behaviors: str | Sequence[str] | Mapping[str, float]
+    replay: str
+    turn_budget: int
+    matched: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,63 +78,61 @@ class ComposeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    manual: Manual
+    world: worlds.World
     requests: tuple[RequestType, ...]
-    split: str | None
     weights: Mapping[str, float]
+    split: str | None = None
+    neutral_share: Fraction = Fraction(1, 3)
+    replay: str = "none"
+    turn_budget: int = TURN_BUDGET
+    matched: bool = False
+
+    @property
+    def manual(self) -> Manual:
+        return self.world.manual
 
 
-def compose(
-    manual: Manual,
-    *,
-    seed: int,
-    count: int,
-    neutral_share: float = 1 / 3,
-    split: str | None = None,
-    behaviors: str | Sequence[str] | Mapping[str, float] = "all",
-) -> ComposeResult:
-    """Compose `count` rows.
+def compose(manual: Manual, *, seed: int, count: int, **options: Unpack[Options]) -> ComposeResult:
+    """Compose `count` rows; dropped ones are counted, not replaced.
 
     Args:
         manual: the company's manual.
         seed: seed of all draws.
-        count: rows wanted; dropped ones are counted, not replaced.
-        neutral_share: share of rows without a behavior, met exactly.
-        split: train, validation, test, or None for all; held-out request types and the
-            customers of the test split never occur in train or validation.
-        behaviors: `all` (uniform), `annotated` (by annotated count), ids, or weights by id.
+        count: rows wanted.
+        options: see `Options`.
 
     Raises:
-        ConfigError: a share, count, split or behavior that makes no sense.
+        ConfigError: a share, count, split, replay or behavior that makes no sense.
     """
-    if count < 0 or not 0 <= neutral_share <= 1:
-        raise ConfigError(
-            f"count {count!r} or neutral_share {neutral_share!r} is out of range",
-            expected="count >= 0 and a share between 0 and 1",
-        )
-    if split is not None and split not in SPLITS:
-        raise ConfigError(f"split is {split!r}", expected="one of " + ", ".join(SPLITS))
-    requests = tuple(r for r in manual.request_types if split in (None, "test") or not r.held_out)
-    plan = _Plan(manual, requests, split, _weights(behaviors))
-    share = Fraction(neutral_share).limit_denominator(10_000)
+    plan = _plan(manual, count, options)
     rows: list[Row] = []
     dropped: Counter[str] = Counter()
+    last: Row | None = None
     for index in range(count):
+        share = plan.neutral_share
         neutral = int((index + 1) * share) > int(index * share)
-        place = derive(seed, "compose", split or "all", index)
+        place = derive(seed, "compose", plan.split or "all", index)
+        if neutral and plan.matched and last is not None and last.behavior:
+            rows.append(_neutral_twin(last, place, index))
+            last = None
+            continue
         row, reason = _row(plan, place, index, neutral=neutral)
         if row is None:
             dropped[reason] += 1
         else:
             rows.append(row)
+        last = row
     return ComposeResult(tuple(rows), dict(sorted(dropped.items())))
 
 
-def split_of(customer_name: str, request: RequestType) -> str:
-    """Return the split a case belongs to: by customer, held-out request types always test."""
-    if request.held_out:
+def split_of(customer: str, request: RequestType, behavior: str | None = None) -> str:
+    """Return the split a case belongs to.
+
+    It goes by the customer; held-out request types and held-out cells are always test.
+    """
+    if request.held_out or (behavior and held_out_cell(request.name, behavior)):
         return "test"
-    ticket = derive(0, "split", customer_name) % sum(share for _, share in _SPLIT_SHARES)
+    ticket = derive(0, "split", customer) % sum(share for _, share in _SPLIT_SHARES)
     for name, share in _SPLIT_SHARES:
         if ticket < share:
             return name
@@ -107,12 +140,49 @@ def split_of(customer_name: str, request: RequestType) -> str:
     return "test"
 
 
+def held_out_cell(subflow: str, behavior: str) -> bool:
+    """Tell whether a behavior in this request type is met in the test split only."""
+    return derive(0, "cell", subflow, behavior) % _CELLS == 0
+
+
+def with_behavior(case: Situation, behavior: Behavior, rng: random.Random) -> Row:
+    """Return the row of `case` with `behavior`, its parameters drawn and its directive worded."""
+    params: dict[str, Any] = behavior.derive_params(case, rng)
+    directive = behavior.directive(params)
+    return replace(case.row, behavior=behavior.id, params=params, directive=directive)
+
+
+def _plan(manual: Manual, count: int, options: Options) -> _Plan:
+    given: dict[str, Any] = dict(options)
+    chosen = given.pop("behaviors", "all")
+    share = given.pop("neutral_share", 1 / 3)
+    if count < 0 or not 0 <= share <= 1:
+        raise ConfigError(
+            f"count {count!r} or neutral_share {share!r} is out of range",
+            expected="count >= 0 and a share between 0 and 1",
+        )
+    if given.get("split") not in (None, *SPLITS):
+        raise ConfigError(f"split is {given['split']!r}", expected="one of " + ", ".join(SPLITS))
+    if given.get("replay", "none") not in REPLAYS:
+        raise ConfigError(f"replay is {given['replay']!r}", expected="one of " + ", ".join(REPLAYS))
+    open_to_all = given.get("split") in (None, "test")
+    return _Plan(
+        world=worlds.of(manual),
+        requests=tuple(r for r in manual.request_types if open_to_all or not r.held_out),
+        weights=_weights(chosen),
+        neutral_share=Fraction(share).limit_denominator(10_000),
+        **given,
+    )
+
+
 def _weights(chosen: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:
     if isinstance(chosen, Mapping):
         weights = {registry.get(name).id: float(weight) for name, weight in chosen.items()}
-    elif chosen in ("all", "annotated"):
-        by_count = chosen == "annotated"
-        weights = {b.id: float(b.annotated if by_count else 1) for b in registry.everything()}
+    elif chosen == "annotated":
+        weights = {b.id: float(b.annotated) for b in registry.everything()}
+    elif chosen in ("all", "installed"):
+        known = registry.builtin_ids() if chosen == "all" else registry.ids()
+        weights = dict.fromkeys(known, 1.0)
     else:
         names = chosen.split(",") if isinstance(chosen, str) else chosen
         weights = {registry.get(name.strip()).id: 1.0 for name in names}
@@ -134,7 +204,7 @@ def _row(plan: _Plan, seed: int, index: int, *, neutral: bool) -> tuple[Row | No
         row = bare if neutral else _behaving(bare, plan, rng)
         if row is None:
             continue
-        problems = broken(Situation(row, plan.manual))
+        problems = broken(Situation.of(row, plan.manual))
         if not problems:
             return row, ""
         reason = next(iter(problems))
@@ -144,20 +214,29 @@ def _row(plan: _Plan, seed: int, index: int, *, neutral: bool) -> tuple[Row | No
 def _bare_row(
     plan: _Plan, request: RequestType, wanted: str, place: tuple[int, int], rng: random.Random
 ) -> Row | None:
-    outcomes = {GRANTED, *(m.outcome for m in plan.manual.limits_of(request.name))}
-    pools = records.load_pools(plan.manual.name)
+    ways = [
+        way
+        for limit in plan.manual.limits_of(request.name)
+        if limit.outcome == wanted and not limit.aside
+        for way in limit.when
+    ]
+    possible = wanted == GRANTED or bool(ways)
     for _ in range(_CASE_DRAWS):
-        case = records.draw_case(request, plan.manual, pools, rng)
-        split = split_of(str(case.record["customer_name"]), request)
-        if plan.split is not None and plan.split != split:
+        case = plan.world.draw(request, rng, rng.choice(ways) if ways else None)
+        if case is None:
+            return None
+        split = split_of(plan.world.customer(case.record), request)
+        if plan.split not in (None, split):
             continue
-        row = _assemble(case, request, place, split)
-        if wanted not in outcomes or verdict(row, plan.manual) == wanted:
+        row = _assemble(plan, case, request, place, split)
+        if not possible or verdict(row, plan.manual) == wanted:
             return row
     return None
 
 
-def _assemble(case: records.Case, request: RequestType, place: tuple[int, int], split: str) -> Row:
+def _assemble(
+    plan: _Plan, case: Case, request: RequestType, place: tuple[int, int], split: str
+) -> Row:
     seed, index = place
     return Row(
         record=case.record,
@@ -169,33 +248,29 @@ def _assemble(case: records.Case, request: RequestType, place: tuple[int, int], 
         directive="",
         seed=seed,
         index=index,
-        turn_budget=TURN_BUDGET,
+        source=case.source,
+        turn_budget=plan.turn_budget,
         split=split,
+        replay=plan.replay,
     )
 
 
 def _behaving(row: Row, plan: _Plan, rng: random.Random) -> Row | None:
-    case = Situation(row, plan.manual)
+    case = Situation.of(row, plan.manual)
     options = [
         behavior
         for behavior in map(registry.get, plan.weights)
-        if plan.weights[behavior.id] > 0 and behavior.applicable(case)
+        if plan.weights[behavior.id] > 0
+        and not (plan.split in ("train", "validation") and held_out_cell(row.subflow, behavior.id))
+        and behavior.applicable(case)
     ]
     if not options:
         return None
     chosen = rng.choices(options, [plan.weights[b.id] for b in options])[0]
-    return with_behavior(case, chosen, rng)
+    made = with_behavior(case, chosen, rng)
+    split = split_of(plan.world.customer(row.record), case.request, chosen.id)
+    return replace(made, split=split)
 
 
-def with_behavior(case: Situation, behavior: Behavior, rng: random.Random) -> Row:
-    """Return the row of `case` with `behavior`, its parameters drawn and its directive worded."""
-    params: dict[str, Any] = behavior.derive_params(case, rng)
-    row = case.row
-    return Row(
-        **{
-            **row.to_json(),
-            "behavior": behavior.id,
-            "params": params,
-            "directive": behavior.directive(params),
-        }
-    )
+def _neutral_twin(row: Row, seed: int, index: int) -> Row:
+    return replace(row, behavior=None, params={}, directive="", seed=seed, index=index)

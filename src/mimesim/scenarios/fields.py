@@ -37,6 +37,14 @@ FIELD_NAMES: dict[str, str] = {
     "receipt": "receipt",
     "fee": "amount of the charge",
     "amount": "order total",
+    "pin_number": "PIN",
+    "security_answer": "security answer",
+    "street_address": "street and house number",
+    "return_method": "way of sending it back",
+    "new_payment_method": "new payment method",
+    "new_name": "new name",
+    "disputed_amount": "disputed sum",
+    "info_source": "source of the news",
 }
 
 _ID = r"(?:id|ids|number|numbers|num|no\.?|#|code)"
@@ -53,7 +61,7 @@ _PHRASES: dict[str, str] = {
     r"(?: \w+)? address|what is (?:the|your) address",
     "member_level": r"member(?:ship)?(?:'s)? (?:level|status|tier)|level of (?:your )?membership"
     r"|which (?:level|tier)",
-    "payment_method": r"payment method|method of payment|how (?:did you|you|was it) pa(?:y|id)"
+    "payment_method": r"(?<!new )payment method|method of payment|how (?:did you|you|was it) pa(?:y|id)"
     r"|card (?:you )?used|what did you pay with",
     "packaging": r"packag(?:e|ing)|original box",
     "purchase_date": r"(?:purchase|order) date|date of (?:the |your )?(?:purchase|order)"
@@ -66,6 +74,8 @@ _PHRASES: dict[str, str] = {
     "shipping_status": r"shipping status|status of the (?:order|parcel)",
     "days": r"how many days|how long (?:has|have|is)|number of days",
     "receipt": r"receipt",
+    "pin_number": r"pin(?: ?(?:number|code))?",
+    "security_answer": r"security (?:answer|question)|mother'?s maiden name",
     "fee": r"(?:amount|sum) of the (?:fee|charge)|how (?:much|high) (?:is|was) the (?:fee|charge)",
 }
 _PATTERNS = {
@@ -124,19 +134,31 @@ def says(text: str, value: str) -> bool:
     folded = fold(text)
     if _bounded(wanted, folded):
         return True
-    digits = re.sub(r"[\s().-]", "", wanted)
-    if not digits.isdigit() or len(digits) < 4:
+    digits = _BETWEEN_DIGITS.sub("", wanted)
+    if not digits.isdigit() or len(digits) < 4 or digits not in _BETWEEN_DIGITS.sub("", folded):
         return False
     spaced = r"[\s().-]{0,2}".join(digits)
     return re.search(rf"(?<![\w]){spaced}(?!\w)", folded) is not None
 
 
+_BETWEEN_DIGITS = re.compile(r"[\s().-]")
+
+
 def _bounded(needle: str, text: str) -> bool:
-    if needle not in text:
-        return False
-    start = r"(?<!\w)" if needle[0].isalnum() else ""
-    end = r"(?!\w)" if needle[-1].isalnum() else ""
-    return re.search(start + re.escape(needle) + end, text) is not None
+    """Tell whether `needle` stands in `text` and no word goes on at either of its ends."""
+    place = text.find(needle)
+    while place >= 0:
+        end = place + len(needle)
+        before = needle[0].isalnum() and place > 0 and _in_word(text[place - 1])
+        after = needle[-1].isalnum() and end < len(text) and _in_word(text[end])
+        if not before and not after:
+            return True
+        place = text.find(needle, place + 1)
+    return False
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 _NEAR: dict[str, str] = {

@@ -17,7 +17,7 @@ from mimesim.scenarios.behaviors.withholding import given_away_by
 from mimesim.scenarios.fields import PHRASED, fold, says
 from mimesim.scenarios.limits import holds
 from mimesim.scenarios.manual import ENV_KEYS, policy_lines
-from mimesim.scenarios.rows import CUSTOMER_KNOWS, row_to_scenario
+from mimesim.scenarios.rows import CUSTOMER_KNOWS, customer_facts, fill
 from mimesim.scenarios.types import Row
 
 Invariant = Callable[[Situation], list[str]]
@@ -176,15 +176,14 @@ def v11_neutral(case: Situation) -> list[str]:
 
 def v12_env_is_private(case: Situation) -> list[str]:
     """Nothing of env reaches the customer except what a real customer knows."""
-    scenario = row_to_scenario(case.row, case.manual)
+    facts = customer_facts(case.row)
     problems = [
         f"the customer knows env {key}"
-        for key in scenario.facts
+        for key in facts
         if key in ENV_KEYS and key not in CUSTOMER_KNOWS
     ]
-    prose = " ".join(
-        [scenario.goal, str(scenario.persona), *(b.directive for b in scenario.behavior)]
-    )
+    goal = fill(case.request.goal, facts)
+    prose = " ".join([goal, str(case.row.record["customer_name"]), case.row.directive])
     for key, value in case.row.env.items():
         if (
             key not in CUSTOMER_KNOWS
@@ -219,9 +218,19 @@ ROW_INVARIANTS: dict[str, Invariant] = {
 }
 
 
+_NOT_IN_THE_ORIGINAL = ("V1", "V2", "V3")
+"""What rows of the original task do not keep: a compat manual is held to the others."""
+
+
 def broken(case: Situation) -> dict[str, Any]:
-    """Return the invariants that `case` breaks, with their problems; V8 shields the others."""
+    """Return the invariants that `case` breaks, with their problems; V8 shields the others.
+
+    What an extension's behavior finds wrong with its own parameters stands under its id.
+    """
     if problems := v8_grounded(case):
         return {"V8": problems}
-    found = {name: check(case) for name, check in ROW_INVARIANTS.items()}
+    left_out = _NOT_IN_THE_ORIGINAL if case.manual.compat else ()
+    found = {name: check(case) for name, check in ROW_INVARIANTS.items() if name not in left_out}
+    if case.row.behavior:
+        found[case.row.behavior] = behaviors.get(case.row.behavior).problems(case)
     return {name: problems for name, problems in found.items() if problems}

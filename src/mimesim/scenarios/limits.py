@@ -1,24 +1,29 @@
-"""Hard limits as pure predicates over one record and its surroundings, by name.
+"""Hard limits: conditions of a manual, evaluated on one record and its surroundings.
 
-A limit's words stand in the manual; whether it stands against a case is decided here and nowhere
-else. A predicate answers True when the request must *not* be granted.
+A limit's words and its conditions stand in the manual; whether it stands against a case is decided
+here and nowhere else. `when` lists the ways in which a limit stands; a way is a map from a field to
+what it must be, and all of its fields must agree:
+
+    when = [{ member_level = ["guest", "bronze"], days = ">45" }, { age = ">=180" }]
+
+A list names the values; a text compares a whole number (`>`, `>=`, `<`, `<=`). `age` is the number
+of days since the purchase. An empty way always stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
-from mimesim.registry import unknown_name
+from mimesim.errors import DataError
 from mimesim.scenarios.types import Limit
 
-Predicate = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
-
-RETURN_DAYS = {"guest": 14, "bronze": 30, "silver": 60, "gold": 120}
-"""Days in which an item may come back, by member level."""
-SHIPPED = ("in transit", "out for delivery", "delivered")
-LOW_LEVELS = ("guest", "bronze")
+AGE = "age"
+"""The condition key for days since the purchase; it reads `purchase_date` and `as_of`."""
+_COMPARISON = re.compile(r"(>=|<=|>|<) ?(\d{1,9})")
 
 
 def days_since_purchase(record: Mapping[str, Any], env: Mapping[str, Any]) -> int:
@@ -27,101 +32,50 @@ def days_since_purchase(record: Mapping[str, Any], env: Mapping[str, Any]) -> in
     return (date.fromisoformat(str(env["as_of"])) - bought).days
 
 
-def _return_window(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return days_since_purchase(record, env) > RETURN_DAYS[str(record["member_level"])]
-
-
-def _no_packaging(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(record["packaging"]) == "no" and str(record["member_level"]) in LOW_LEVELS
-
-
-def _no_receipt(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(env["receipt"]) == "no" and str(record["member_level"]) != "gold"
-
-
-def _final_sale(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(env["clearance"]) == "yes"
-
-
-def _high_value(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(record["amount"]) >= 180
-
-
-def _shipped(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(record["shipping_status"]) in SHIPPED
-
-
-def _too_early(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(env["days"]) < 10
-
-
-def _long_gone(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(env["days"]) > 45
-
-
-def _charge_confirmed(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(env["oracle"]) == "no" and str(record["member_level"]) != "gold"
-
-
-def _large_dispute(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(record["fee"]) >= 40
-
-
-def _old_code(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(env["days"]) > 20 and str(record["member_level"]) in LOW_LEVELS
-
-
-def _level_without_extension(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(record["member_level"]) in LOW_LEVELS
-
-
-def _very_late(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(env["days"]) > 25
-
-
-def _recent_change(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return int(env["days"]) < 12
-
-
-def _locked(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(env["locked"]) == "yes"
-
-
-def _flagged(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(env["flag"]) == "yes"
-
-
-def _out_of_stock(record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    return str(env["oracle"]) == "no"
-
-
-PREDICATES: dict[str, Predicate] = {
-    "return_window": _return_window,
-    "no_packaging": _no_packaging,
-    "no_receipt": _no_receipt,
-    "final_sale": _final_sale,
-    "high_value": _high_value,
-    "shipped": _shipped,
-    "too_early": _too_early,
-    "long_gone": _long_gone,
-    "charge_confirmed": _charge_confirmed,
-    "large_dispute": _large_dispute,
-    "old_code": _old_code,
-    "level_without_extension": _level_without_extension,
-    "very_late": _very_late,
-    "recent_change": _recent_change,
-    "locked": _locked,
-    "flagged": _flagged,
-    "out_of_stock": _out_of_stock,
-}
-
-
 def holds(limit: Limit, record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
     """Tell whether `limit` stands against this case.
 
     Raises:
-        UnknownNameError: the limit has no predicate.
+        KeyError: the case lacks a field that the limit reads.
     """
-    if limit.name not in PREDICATES:
-        raise unknown_name("limit predicate", limit.name, list(PREDICATES))
-    return PREDICATES[limit.name](record, env)
+    return any(
+        all(_meets(key, wanted, record, env) for key, wanted in way.items()) for way in limit.when
+    )
+
+
+def reads_of(when: tuple[Mapping[str, Any], ...]) -> tuple[str, ...]:
+    """Return the record and env keys that the conditions look at, in order of mention."""
+    keys = [key for way in when for key in way]
+    read = [k for key in keys for k in (("purchase_date", "as_of") if key == AGE else (key,))]
+    return tuple(dict.fromkeys(read))
+
+
+def bounds(text: str) -> tuple[int, int]:
+    """Return the smallest and the largest number (up to 10**9) that a comparison admits.
+
+    Raises:
+        DataError: no comparison.
+    """
+    match = _COMPARISON.fullmatch(text.strip())
+    if match is None:
+        raise DataError(
+            f"condition {text!r} is no comparison", expected="such as '>45', '>=180', '<10', '<=7'"
+        )
+    sign, number = match[1], int(match[2])
+    if sign[0] == ">":
+        return number + (sign == ">"), 10**9
+    return 0, number - (sign == "<")
+
+
+_bounds = lru_cache(maxsize=256)(bounds)
+
+
+def _meets(key: str, wanted: Any, record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
+    if key == AGE:
+        value: Any = days_since_purchase(record, env)
+    else:
+        value = record[key] if key in record else env[key]
+    if isinstance(wanted, str):
+        low, high = _bounds(wanted)
+        return low <= int(value) <= high
+    return str(value) in wanted

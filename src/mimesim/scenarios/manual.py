@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mimesim.errors import DataError
-from mimesim.registry import closest, unknown_name
+from mimesim.registry import Registry, closest, unknown_name
 from mimesim.scenarios import reading
-from mimesim.scenarios.limits import PREDICATES
+from mimesim.scenarios.limits import bounds, reads_of
 from mimesim.scenarios.types import (
     DENIED,
     ESCALATED,
@@ -29,23 +29,55 @@ from mimesim.scenarios.types import (
 
 PACKS = Path(__file__).parent / "packs"
 TOOL_KINDS = ("identity", "check", "record", "detail", "handover", "deliver", "change")
-ENV_KEYS = ("as_of", "oracle", "days", "receipt", "clearance", "locked", "flag")
-"""What only the support side knows of a case."""
+ENV_KEYS = (
+    *("as_of", "oracle", "days", "receipt", "clearance", "locked", "flag"),
+    *("disputed_amount", "info_source"),
+)
+"""What the support side knows of a case beside the customer's record."""
+READERS = Registry(
+    "manual reader", {"abcd": "mimesim.scenarios.abcd.world:open_world"}, group="manuals"
+)
+"""Readers of foreign manuals: `reader(rest)` returns a `scenarios.worlds.World`."""
 
 
 @cache
 def load(name: str = "company") -> Manual:
-    """Load the manual of a shipped pack, or of a TOML file given by path.
+    """Load a manual: a shipped pack, a TOML file given by path, or `reader:place`.
 
     Raises:
-        UnknownNameError: no such pack.
-        DataError: the file is damaged or does not hold together.
+        UnknownNameError: no such pack or reader.
+        DataError: a file is damaged or does not hold together.
     """
-    path = Path(name) if name.endswith(".toml") else PACKS / name / "manual.toml"
+    if is_foreign(name):
+        manual: Manual = read_world(name).manual
+        return manual
+    path = pack_file(name, "manual.toml")
     if not path.exists():
         known = sorted(p.parent.name for p in PACKS.glob("*/manual.toml"))
-        raise unknown_name("scenario pack", name, known)
-    return parse(read_toml(path), str(path))
+        raise unknown_name("scenario pack", name, [*known, *(f"{r}:…" for r in READERS.names())])
+    return parse(read_toml(path), str(path), source=name)
+
+
+def is_foreign(name: str) -> bool:
+    """Tell whether a manual is read by one of `READERS` (`reader:place`)."""
+    return not name.endswith(".toml") and ":" in name
+
+
+@cache
+def read_world(name: str) -> Any:
+    """Return the world that a reader makes of `reader:place`.
+
+    Raises:
+        UnknownNameError: no such reader.
+        DataError: the place does not hold what the reader needs.
+    """
+    reader, _, place = name.partition(":")
+    return READERS.make(reader, place, needs=("manual", "draw", "values", "address", "customer"))
+
+
+def pack_file(name: str, file: str) -> Path:
+    """Return the place of a file of a pack, or beside a manual given by path."""
+    return Path(name).with_name(file) if name.endswith(".toml") else PACKS / name / file
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -60,13 +92,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise DataError(f"not valid TOML: {error}", where=str(path)) from error
 
 
-def parse(obj: Mapping[str, Any], where: str) -> Manual:
-    """Build a manual from its parsed file.
+def parse(obj: Mapping[str, Any], where: str, source: str = "company") -> Manual:
+    """Build a manual from its parsed file; `source` is what `load` was given.
 
     Raises:
         DataError: unknown key, missing text, or a name that nothing bears.
     """
-    keys = ("name", "company", "general", "flows", "tools", "limits", "requests")
+    keys = ("name", "company", "license", "general", "flows", "tools", "limits", "requests")
     raw = reading.known_keys(obj, keys, where=where, what="manual")
     reading.refuse_markers(raw, (), where=where)
     manual = Manual(
@@ -77,6 +109,8 @@ def parse(obj: Mapping[str, Any], where: str) -> Manual:
         tools=tuple(_tool(e, where) for e in raw.get("tools", ())),
         limits=tuple(_limit(e, where) for e in raw.get("limits", ())),
         request_types=tuple(_request(e, where) for e in raw.get("requests", ())),
+        source=source,
+        license=reading.text(raw, "license", where=where, default="Apache-2.0"),
     )
     for group in (manual.flows, manual.tools, manual.limits, manual.request_types):
         _unique([member.name for member in group], where)
@@ -89,7 +123,7 @@ def policy_lines(manual: Manual, subflow: str) -> tuple[str, ...]:
     """Return the policy an agent is given for a request type: general lines, its own, limits."""
     request = manual.request(subflow)
     limits = tuple(limit.text for limit in manual.limits_of(subflow))
-    return (*manual.general, *request.instructions, *limits)
+    return tuple(dict.fromkeys((*manual.general, *request.instructions, *limits)))
 
 
 def _flow(entry: Any, where: str) -> Flow:
@@ -117,16 +151,41 @@ def _tool(entry: Any, where: str) -> Tool:
 
 
 def _limit(entry: Any, where: str) -> Limit:
-    keys = ("name", "outcome", "request", "text", "reads")
+    keys = ("name", "outcome", "request", "text", "reads", "when", "aside")
     raw = reading.known_keys(entry, keys, where=where, what="limit")
-    name = reading.choice(raw.get("name"), list(PREDICATES), key="limit name", where=where)
+    name = reading.text(raw, "name", where=where)
+    when = conditions(raw.get("when"), f"{where}: limit {name!r}")
     return Limit(
         name=name,
         outcome=reading.choice(raw.get("outcome"), (DENIED, ESCALATED), key="outcome", where=where),
         request=reading.text(raw, "request", where=where),
         text=reading.text(raw, "text", where=where),
-        reads=reading.texts(raw, "reads", where=where),
+        reads=reading.texts(raw, "reads", where=where) or reads_of(when),
+        when=when,
+        aside=raw.get("aside") is True,
     )
+
+
+def conditions(value: Any, where: str) -> tuple[Mapping[str, Any], ...]:
+    """Read the ways in which a limit stands.
+
+    Raises:
+        DataError: no list of maps, or a condition that is neither values nor a comparison.
+    """
+    if not isinstance(value, list | tuple) or not value:
+        raise DataError(
+            f"when is {value!r}", where=where, expected='such as [{ days = ">45" }]'
+        )
+    ways = []
+    for entry in value:
+        way = reading.mapping({"when": entry}, "when", where=where)
+        for key, wanted in way.items():
+            if isinstance(wanted, str):
+                bounds(wanted)
+            else:
+                way[key] = reading.texts(way, key, where=where)
+        ways.append(way)
+    return tuple(ways)
 
 
 def _request(entry: Any, where: str) -> RequestType:

@@ -29,8 +29,11 @@ def limits_holding(row: Row, manual: Manual) -> tuple[Limit, ...]:
 
 
 def verdict(row: Row, manual: Manual) -> str:
-    """Return granted, denied or escalated; a refusal outranks a hand-over."""
-    standing = limits_holding(row, manual)
+    """Return granted, denied or escalated; a refusal outranks a hand-over.
+
+    A limit on something beside the errand leaves the errand itself as it is.
+    """
+    standing = [limit for limit in limits_holding(row, manual) if not limit.aside]
     return standing[0].outcome if standing else GRANTED
 
 

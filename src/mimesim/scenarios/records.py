@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from typing import Any
 
-from mimesim.scenarios.manual import ENV_KEYS, PACKS, read_toml
+from mimesim.scenarios import manual as manuals
+from mimesim.scenarios.limits import AGE, bounds
+from mimesim.scenarios.manual import ENV_KEYS, read_toml
 from mimesim.scenarios.types import Manual, RequestType
 
 _FIRST_DAY = date(2025, 3, 1)
 _DAYS_OF_TODAY = 600
 _ALPHANUMERIC = "abcdefghijkmnpqrstuvwxyz23456789"
-_GOAL_FIELD = re.compile(r"\{(\w+)\}")
+GOAL_FIELD = re.compile(r"\{(\w+)\}")
+"""A record or env field in the words of a goal."""
+LEVELS = ("guest", "bronze", "silver", "gold")
+"""Membership levels, the lowest first."""
+_STEERED = {AGE: 150, "days": 40, "fee": 20, "disputed_amount": 40}
+"""Numbers that a condition can be met by choosing -> how far beyond its bound they are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +49,9 @@ class Pools:
 
 @cache
 def load_pools(pack: str = "company") -> Pools:
-    """Load the pools of a shipped pack."""
-    raw = read_toml(PACKS / pack / "pools.toml")
+    """Load the pools of a pack, or those beside a manual given by path; ours where it has none."""
+    path = manuals.pack_file(pack, "pools.toml")
+    raw = read_toml(path if path.exists() else manuals.pack_file("company", "pools.toml"))
     towns = tuple(sorted((str(city), str(state)) for city, state in raw.pop("towns")))
     return Pools(towns=towns, **{key: tuple(sorted(values)) for key, values in raw.items()})
 
@@ -53,18 +62,60 @@ class Case:
 
     record: dict[str, Any]
     env: dict[str, Any]
+    source: str = "composed"
+
+
+@dataclass(frozen=True, slots=True)
+class PackWorld:
+    """The world of a TOML manual: its cases are drawn from value pools."""
+
+    manual: Manual
+    pools: Pools
+
+    def draw(
+        self, request: RequestType, rng: random.Random, hint: Mapping[str, Any] | None = None
+    ) -> Case:
+        """Draw a case; `hint` is a set of a limit's conditions that it had better meet."""
+        return draw_case(request, self.manual, self.pools, rng, hint)
+
+    def values(self, field: str) -> tuple[str, ...]:
+        """Return the values that a field can take; none where they are not listed."""
+        pools = self.pools
+        listed = {
+            "member_level": tuple(level for level in LEVELS if level in pools.levels),
+            "payment_method": pools.payment_methods,
+            "refund_target": pools.refund_targets,
+            "shipping_status": pools.shipping_statuses,
+            "extra_item": pools.extra_items,
+            "city": tuple(city for city, _ in pools.towns),
+        }
+        return listed.get(field, ())
+
+    def address(self, rng: random.Random) -> dict[str, str]:
+        """Draw an address."""
+        return address(self.pools, rng)
+
+    def customer(self, record: Mapping[str, Any]) -> str:
+        """Return the customer's name: customers of different splits have different names."""
+        return str(record["customer_name"])
 
 
 def needed_fields(request: RequestType, manual: Manual) -> set[str]:
     """Return the record and env fields that a case of `request` must hold."""
     names = {*manual.flow(request.flow).fields, *request.required, "as_of"}
     names.update(name for step in request.procedure for name in step.fields)
-    names.update(_GOAL_FIELD.findall(request.goal))
+    names.update(GOAL_FIELD.findall(request.goal))
     names.update(name for limit in manual.limits_of(request.name) for name in limit.reads)
     return names
 
 
-def draw_case(request: RequestType, manual: Manual, pools: Pools, rng: random.Random) -> Case:
+def draw_case(
+    request: RequestType,
+    manual: Manual,
+    pools: Pools,
+    rng: random.Random,
+    hint: Mapping[str, Any] | None = None,
+) -> Case:
     """Draw one consistent case of a request type, with exactly the fields it needs."""
     today = _FIRST_DAY + timedelta(days=rng.randrange(_DAYS_OF_TODAY))
     everything: dict[str, Any] = {
@@ -74,13 +125,33 @@ def draw_case(request: RequestType, manual: Manual, pools: Pools, rng: random.Ra
     }
     everything.update(_surroundings(today, rng))
     wanted = needed_fields(request, manual)
+    if hint:
+        steer(everything, hint, today, rng)
     if "days" in wanted:  # a parcel cannot be under way for longer than the purchase is old
         bought = today - timedelta(days=int(everything["days"]) + rng.randint(0, 4))
         everything["purchase_date"] = bought.isoformat()
     for name, allowed in request.only.items():
-        everything[name] = rng.choice(allowed)
+        if everything.get(name) not in allowed:
+            everything[name] = rng.choice(allowed)
     record = {k: v for k, v in everything.items() if k in wanted and k not in ENV_KEYS}
     return Case(record, {k: everything[k] for k in ENV_KEYS if k in wanted})
+
+
+def steer(
+    everything: dict[str, Any], hint: Mapping[str, Any], today: date, rng: random.Random
+) -> None:
+    """Choose values that meet a limit's conditions, as far as each can be chosen by itself."""
+    for key, wanted in hint.items():
+        if not isinstance(wanted, str):
+            everything[key] = rng.choice(wanted)
+        elif key in _STEERED:
+            low, high = bounds(wanted)
+            least = max(low, 2)
+            number = rng.randint(least, max(least, min(high, least + _STEERED[key])))
+            if key == AGE:
+                everything["purchase_date"] = (today - timedelta(days=number)).isoformat()
+            else:
+                everything[key] = str(number)
 
 
 def _digits(rng: random.Random, count: int) -> str:
@@ -157,4 +228,6 @@ def _surroundings(today: date, rng: random.Random) -> dict[str, str]:
         "clearance": rng.choice(("no", "no", "yes")),
         "locked": rng.choice(("no", "no", "yes")),
         "flag": rng.choice(("no", "no", "no", "yes")),
+        "disputed_amount": str(rng.randint(3, 40)),
+        "info_source": rng.choice(("email", "news", "spouse")),
     }

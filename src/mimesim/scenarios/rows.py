@@ -12,9 +12,10 @@ from typing import Any
 
 from mimesim.errors import DataError
 from mimesim.scenarios.procedure import gold, required_fields, verdict
+from mimesim.scenarios.replay import replayed
 from mimesim.scenarios.types import BehaviorUse, Manual, Row, Scenario, Withhold
 
-CUSTOMER_KNOWS = ("days", "receipt")
+CUSTOMER_KNOWS = ("days", "receipt", "disputed_amount", "info_source")
 """Keys of `env` that a real customer knows too."""
 
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -76,14 +77,15 @@ def _scenario(row: Row, manual: Manual) -> Scenario:
             "required": list(required_fields(row, manual)),
             "gold": [{"tool": tool, "slots": slots} for tool, slots in gold(row, manual)],
         },
+        history=replayed(row, manual),
         agent_context={"env": dict(row.env)},
         max_turns=row.turn_budget,
         tags=(row.flow, row.subflow, row.behavior or "neutral"),
         source=row.source,
-        license="Apache-2.0",
+        license=manual.license,
         meta={
             "profile": "full",
-            "manual": manual.name,
+            "manual": manual.source,
             "flow": row.flow,
             "subflow": row.subflow,
             "row": row.to_json(),

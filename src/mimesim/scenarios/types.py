@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
+from mimesim.dialogue.stop import LEAST_MARKER, usable_marker
 from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.errors import DataError
 from mimesim.registry import closest, unknown_name
@@ -20,6 +21,7 @@ from mimesim.scenarios import reading
 GRANTED, DENIED, ESCALATED = "granted", "denied", "escalated"
 VERDICTS = (GRANTED, DENIED, ESCALATED)
 SPLITS = ("train", "validation", "test")
+REPLAYS = ("none", "identity", "cut")
 
 
 # ------------------------------------------------------------------------------------ scenarios
@@ -216,11 +218,11 @@ def _end(value: Any, where: str) -> EndRule:
     raw = reading.known_keys(value, ("markers", "grace", "on"), where=where, what="end")
     markers = reading.texts(raw, "markers", where=where)
     for marker in markers:
-        if len(marker) < 4 or all(c.isalnum() or c.isspace() for c in marker):
+        if not usable_marker(marker):
             raise DataError(
                 f"end marker {marker!r} could occur in ordinary text",
                 where=where,
-                expected="at least 4 characters, one of them no letter, digit or blank",
+                expected=LEAST_MARKER,
             )
     grace = reading.choice(
         raw.get("grace", "one_turn"), ("one_turn", "ask_user", "none"), key="grace", where=where
@@ -290,13 +292,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A hard rule. Its predicate lives in `scenarios.limits` under `name`.
+    """A hard rule that stands against some cases; `scenarios.limits` tells which.
 
     Attributes:
         outcome: denied, or escalated (hand the case over instead).
         request: what a customer must not get, in a customer's words.
         text: the policy sentence the agent is given.
-        reads: record and env keys the predicate looks at.
+        reads: record and env keys the rule looks at.
+        when: ways in which it stands; each is a set of conditions that must all be met.
+        aside: it refuses something beside the errand, which itself can still be granted.
     """
 
     name: str
@@ -304,6 +308,8 @@ class Limit:
     request: str
     text: str
     reads: tuple[str, ...]
+    when: tuple[Mapping[str, Any], ...] = ()
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +363,11 @@ class Manual:
 
     Attributes:
         general: policy lines that hold for every request type.
+        source: what `scenarios.manual.load` takes to get this manual again.
+        license: under which rows composed from it may be passed on.
+        skipped: what could not be used when it was read -> how often.
+        compat: it follows the original task, flaws included; `infeasible` are then the subflows
+            in which it has customers insist.
     """
 
     name: str
@@ -366,6 +377,11 @@ class Manual:
     tools: tuple[Tool, ...]
     limits: tuple[Limit, ...]
     request_types: tuple[RequestType, ...]
+    source: str = "company"
+    license: str = "Apache-2.0"
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    compat: bool = False
+    infeasible: tuple[str, ...] = ()
 
     def request(self, name: str) -> RequestType:
         """Return the request type (subflow) called `name`.
@@ -423,7 +439,9 @@ class Row:
         env: what only the support side knows (`as_of`, `oracle`, `days`, ...).
         behavior: B1..B13, None = neutral; `params` and `directive` belong to it.
         seed: the row's own seed; index: its place in the composed set.
+        source: composed, or abcd for a record of the ABCD corpus.
         turn_budget: user messages the conversation may take.
+        replay: how much of the identity check was said before, see `scenarios.replay`.
     """
 
     record: Mapping[str, Any]
@@ -438,6 +456,7 @@ class Row:
     source: str = "composed"
     turn_budget: int = 8
     split: str | None = None
+    replay: str = "none"
 
     @classmethod
     def from_json(cls, obj: Any, where: str) -> Row:
@@ -463,6 +482,7 @@ class Row:
             source=reading.text(raw, "source", where=where, default="composed"),
             turn_budget=_max_turns(raw.get("turn_budget", 8), where) or 8,
             split=split and reading.choice(split, SPLITS, key="split", where=where),
+            replay=reading.choice(raw.get("replay", "none"), REPLAYS, key="replay", where=where),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from mimesim.errors import MimesimError, UsageError
+from mimesim.jsonio import read_object
 from mimesim.models.load import make_chat_model, preflight
 from mimesim.registry import Registry
 
@@ -38,7 +39,7 @@ _INSTALL_CHATS = "pip install --no-deps chitchat-dataset==0.9.0"
 _PARTS = Registry(
     "check",
     {
-        "template": "mimesim.models.templates:check_template",
+        "template": "mimesim.models.templates:inspect_template",
         "embedded": "mimesim.models.embedded:embedded_folder",
         "tokenizer": "transformers:AutoTokenizer",
     },
@@ -83,7 +84,8 @@ async def examine(endpoints: Sequence[str] = (), models: Sequence[str] = ()) -> 
         models: paths or ids of local models (or `embedded`) whose chat template is checked.
     """
     found = [_python(), *_packages(), *_extras(), _embedded(), _chats(), _cache()]
-    found += [_template(name) for name in models]
+    for name in models:
+        found += [_template(name), *_vision(name)]
     for name in endpoints:
         found.append(await _endpoint(name))
     return found + list(_plugins())
@@ -177,7 +179,8 @@ def _template(name: str) -> Finding:
     label = f"chat template of {name}"
     try:
         place = str(_PARTS.load("embedded")()) if name == "embedded" else name
-        _PARTS.load("template")(_PARTS.load("tokenizer").from_pretrained(place))
+        tokenizer = _PARTS.load("tokenizer").from_pretrained(place)
+        facts = _PARTS.load("template")(tokenizer)
     except UsageError as error:
         return Finding(label, State.WRONG, error.what, needed=True, mend=error.mend)
     except ImportError as error:
@@ -186,7 +189,28 @@ def _template(name: str) -> Finding:
     except (OSError, ValueError) as error:
         told = f"no tokenizer there: {' '.join(str(error).split())[:120]}"
         return Finding(label, State.WRONG, told, needed=True, mend="check path or id")
-    return Finding(label, State.OK, "appends only, keeps the history, marks what is generated")
+    limits = "".join(f"; {limit}" for limit in facts.limits)
+    if facts.trouble:
+        mend = "take a model with a chat template of its own, or mend chat_template.jinja"
+        told = f"not fit for conversations: {facts.trouble}"
+        return Finding(label, State.WRONG, told, needed=True, mend=mend)
+    if facts.reason:
+        told = f"not fit for training: {facts.reason}{limits}"
+        return Finding(label, State.WRONG, told, needed=not facts.chatml, mend=facts.mend)
+    return Finding(label, State.OK, f"only appends, keeps contents and history{limits}")
+
+
+def _vision(name: str) -> Iterator[Finding]:
+    """Tell of a vision tower, which trainers of text stumble over."""
+    path, label = Path(name) / "config.json", f"checkpoint {name}"
+    try:
+        vision = path.is_file() and "vision_config" in read_object(path)
+    except UsageError as error:
+        yield Finding(label, State.WRONG, error.what, needed=True, mend="fetch it again")
+        return
+    if vision:
+        mend = f"mimesim train convert {name} --out DIR"
+        yield Finding(label, State.WRONG, "declares a vision tower", mend=mend)
 
 
 async def _endpoint(name: str) -> Finding:

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 
 from mimesim import jsonio
 from mimesim.errors import DataError, EnvironmentFault, UsageError
+from mimesim.train import launch
 
 _CLAIM = "training.json"
 _LOCK = ".training.lock"
@@ -46,7 +47,7 @@ _WRITE_TROUBLE = re.compile(
 def training_folder(
     out: Path, settings: Mapping[str, Any], *, fresh: bool = False
 ) -> Iterator[None]:
-    """Hold `out` for a training with `settings`.
+    """Hold `out` for a training with `settings`; the first process of a run holds it for all.
 
     Args:
         out: the folder; made if need be.
@@ -57,6 +58,9 @@ def training_folder(
         UsageError: the folder belongs to a training with other settings.
         EnvironmentFault: it cannot be written, or another process trains there.
     """
+    if not launch.is_first():
+        yield
+        return
     with jsonio.open_locked(out / _LOCK), _writing(out):
         _claim(out / _CLAIM, settings, fresh=fresh)
         try:

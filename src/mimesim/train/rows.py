@@ -22,16 +22,22 @@ from mimesim.models.base import ChatMessage
 SYSTEM_TEMPLATE = "user/midtrain"
 """The system text of training rows; serve a mid-trained user with the same template."""
 
+EARLIER_TEMPLATE = "user/earlier"
+
 _REVERSED = {"user": "assistant", "agent": "user"}
 
 
 @dataclass(frozen=True, slots=True)
 class TrainRow:
-    """One tokenized conversation; `labels` is -100 where nothing is learnt, same length."""
+    """One tokenized conversation; `labels` is -100 where nothing is learnt, same length.
+
+    `source` is the corpus it comes from, where that is known.
+    """
 
     id: str
     input_ids: list[int]
     labels: list[int]
+    source: str = ""
 
     @property
     def learnt(self) -> int:
@@ -44,6 +50,11 @@ class TrainRow:
         runs = groupby(self.labels, lambda label: label != templates.IGNORED)
         return [len(list(run)) for learnt, run in runs if learnt]
 
+    @property
+    def ends(self) -> list[bool]:
+        """Return for every learnt token whether it is the end of a turn rather than content."""
+        return [is_last for length in self.turn_lengths for is_last in _last_of(length)]
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -53,16 +64,33 @@ class Rows:
     counts: Mapping[str, int]
 
 
+def _last_of(length: int) -> list[bool]:
+    return [False] * (length - 1) + [True]
+
+
 def reverse(dialogue: HumanDialogue) -> list[ChatMessage]:
     """Return the conversation as the user's own model sees it, system text first.
 
-    What the other side says last is left out: nothing learnt follows it.
+    What the other side says last is left out: nothing learnt follows it. The folded older part of
+    a long conversation is a message of its own, so that no turn changes sides (method.md 4).
     """
     talk = [ChatMessage(_REVERSED[turn.role], turn.text) for turn in dialogue.turns]
     while talk and talk[-1].role != "assistant":
         talk.pop()
-    system = prompts.render(SYSTEM_TEMPLATE, topic=dialogue.topic)
-    return [ChatMessage("system", system), *talk]
+    if talk and dialogue.earlier:
+        told = prompts.render(EARLIER_TEMPLATE, text=dialogue.earlier)
+        talk.insert(0, ChatMessage("user", told))
+    return [ChatMessage("system", system_text(dialogue)), *talk]
+
+
+def system_text(dialogue: HumanDialogue) -> str:
+    """Return what the user's own model is told before the conversation.
+
+    Thoughts and hidden fields have no place here: goal, topic and context only.
+    """
+    return prompts.render(
+        SYSTEM_TEMPLATE, topic=dialogue.topic, wanted=dialogue.goal, context=dialogue.context
+    )
 
 
 def midtrain_rows(tokenizer: Any, dialogues: Iterable[HumanDialogue], max_length: int) -> Rows:
@@ -121,4 +149,4 @@ def _row(
     if not kept:
         return None
     masked = templates.mask_rows(tokenizer, [system, *kept])
-    return TrainRow(dialogue.id, masked.input_ids, masked.labels)
+    return TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -25,8 +26,9 @@ from trl import SFTConfig, SFTTrainer
 
 from mimesim import seeds
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
-from mimesim.errors import ConfigError, DataError
+from mimesim.errors import ConfigError, DataError, EnvironmentFault
 from mimesim.models.local import quiet_loading
+from mimesim.train import launch
 from mimesim.train.folder import newest_checkpoint
 from mimesim.train.optimizers import MuonAdamW
 from mimesim.train.rows import TrainRow
@@ -42,7 +44,8 @@ class SftConfig:
         out: folder for checkpoints of the run in progress; removed when the run is done.
         epochs: passes over the rows.
         steps: number of updates; 0 = as many as `epochs` needs.
-        batch_size: rows of one micro-batch; `accumulation` micro-batches make an update.
+        batch_size: rows of one micro-batch; `accumulation` micro-batches of every process make an
+            update.
         schedule: shape of the learning rate after the warm-up.
         lora_rank: 0 = train all parameters.
         muon_lr: above 0, the matrices are trained by Muon at this rate and the rest by AdamW at
@@ -51,6 +54,7 @@ class SftConfig:
         save_every: updates between checkpoints; 0 = none, an interruption starts over.
         log_every: updates between progress events; `save_every` should be a multiple of it, for the
             loss since the last event is not kept in a checkpoint.
+        device: this and what follows: see `launch.Launch`.
     """
 
     out: Path
@@ -71,6 +75,9 @@ class SftConfig:
     save_every: int = 0
     log_every: int = 50
     device: Literal["cpu", "auto"] = "cpu"
+    precision: Literal["model", "mixed"] = "model"
+    gradient_checkpointing: bool = False
+    packing: bool = False
     resume: bool = True
 
     def __post_init__(self) -> None:
@@ -96,12 +103,24 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """Looks at the model before the first update, after every `every`, and after the last.
+
+    `tell` takes the step and the model; it may score it, and leaves it unchanged.
+    """
+
+    every: int
+    tell: Callable[[int, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
 class SftOutcome:
     """A finished run; `model` is the trained one, adapters merged.
 
     Attributes:
         tokens: input tokens seen, without padding. learnt_tokens: those with loss.
         history: all progress events, also of the part before a resumption.
+        sharded: what writes a model of which every process holds a part; None = it is whole.
     """
 
     model: Any
@@ -110,6 +129,16 @@ class SftOutcome:
     learnt_tokens: int
     history: tuple[Progress, ...]
     resumed_at: int = 0
+    sharded: Callable[[Path], None] | None = None
+
+    def save(self, folder: Path) -> None:
+        """Write weights and config; all processes of a run call it, one of them writes."""
+        if self.sharded is not None:
+            self.sharded(folder)
+        elif launch.is_first():
+            with quiet_loading():
+                self.model.save_pretrained(folder)
+        launch.wait()
 
 
 def run_sft(
@@ -119,20 +148,25 @@ def run_sft(
     cfg: SftConfig,
     *,
     on_progress: Callable[[Progress], None] | None = None,
+    watch: Watch | None = None,
 ) -> SftOutcome:
     """Train `model` in place on `rows` and return it with the account of the run.
 
     Raises:
         DataError: a row without anything to learn.
-        ConfigError: the model has dropout, which makes runs irreproducible.
+        ConfigError: the model has dropout, which makes runs irreproducible, or adapters that
+            could not be merged in the end.
+        EnvironmentFault: packing would let rows of this model see one another.
     """
     check_rows(rows)
     refuse_dropout(model)
+    if cfg.packing:
+        _refuse_packing(model)
     order = _lay_out(rows, cfg)
-    updates = len(order) // (cfg.batch_size * cfg.accumulation)
+    updates = len(order) // _update_rows(cfg)
     if cfg.lora_rank:
         model = _with_lora(model, cfg)
-    watcher = _Watcher(updates, on_progress)
+    watcher = _Watcher(updates, on_progress, watch)
     with _quiet(), _threads(cfg.threads):
         trainer = SFTTrainer(
             model=model,
@@ -143,9 +177,14 @@ def run_sft(
             optimizers=(_muon(model, cfg), None),
         )
         trainer.remove_callback(PrinterCallback)
+        parts = launch.sharded(trainer)
+        if parts and cfg.lora_rank:
+            raise _cannot_merge()
         start = newest_checkpoint(_folder(cfg), "trainer_state.json") if cfg.resume else None
         trainer.train(resume_from_checkpoint=str(start) if start else None)
-    shutil.rmtree(_folder(cfg), ignore_errors=True)
+    launch.wait()
+    if launch.is_first():
+        shutil.rmtree(_folder(cfg), ignore_errors=True)
     trained = trainer.model.merge_and_unload() if cfg.lora_rank else trainer.model
     seen = [rows[i] for i in order]
     return SftOutcome(
@@ -155,6 +194,7 @@ def run_sft(
         learnt_tokens=sum(row.learnt for row in seen),
         history=tuple(watcher.history(trainer.state.log_history)),
         resumed_at=int(start.name.rpartition("-")[2]) if start else 0,
+        sharded=partial(_save_parts, trainer) if parts else None,
     )
 
 
@@ -199,18 +239,45 @@ def refuse_dropout(model: Any) -> None:
         )
 
 
+def _refuse_packing(model: Any) -> None:
+    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
+    if not kinds <= {"full_attention", "sliding_attention"}:
+        raise EnvironmentFault("packing would let rows of this model see one another")
+
+
 class _Watcher(TrainerCallback):
     """Turns the trainer's log entries into progress events."""
 
-    def __init__(self, steps: int, tell: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self, steps: int, tell: Callable[[Progress], None] | None, watch: Watch | None
+    ) -> None:
         self._steps = steps
         self._tell = tell
+        self._watch = watch
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Look at the model before anything is learnt; a run that goes on was looked at."""
+        del args, control
+        if state.global_step == 0:
+            self._look(0, more["model"])
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Look at the model when it is time to."""
+        del args, control
+        step = state.global_step
+        if self._watch and (step % self._watch.every == 0 or step == self._steps):
+            self._look(step, more["model"])
+
+    def _look(self, step: int, model: Any) -> None:
+        if self._watch:
+            self._watch.tell(step, model)
+            model.train()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Hand one entry on."""
         del args, control
         for event in self.history([{**(logs or {}), "step": state.global_step}]):
-            if self._tell is not None:
+            if self._tell is not None and launch.is_first():
                 self._tell(event)
 
     def history(self, entries: Sequence[dict[str, Any]]) -> Iterator[Progress]:
@@ -228,7 +295,7 @@ def _lay_out(rows: Sequence[TrainRow], cfg: SftConfig) -> list[int]:
     Every epoch is shuffled; inside groups of batches rows are sorted by length, so that a batch
     holds little padding; then the batches of a group are shuffled again.
     """
-    size = cfg.batch_size * cfg.accumulation
+    size = _update_rows(cfg)
     per_epoch = -(-len(rows) // size)
     wanted = (cfg.steps or cfg.epochs * per_epoch) * size
     order: list[int] = []
@@ -248,6 +315,11 @@ def _lay_out(rows: Sequence[TrainRow], cfg: SftConfig) -> list[int]:
             order += [i for batch in batches for i in batch]
         epoch += 1
     return order[:wanted]
+
+
+def _update_rows(cfg: SftConfig) -> int:
+    """Return the rows of one update, those of all processes together."""
+    return cfg.batch_size * cfg.accumulation * launch.processes()
 
 
 def _dataset(rows: Sequence[TrainRow], order: Sequence[int]) -> Dataset:
@@ -279,10 +351,11 @@ def _arguments(cfg: SftConfig, updates: int) -> SFTConfig:
         shuffle_dataset=False,
         max_length=None,
         packing=False,
+        padding_free=cfg.packing,
         dataset_kwargs={"skip_prepare_dataset": True},
-        bf16=False,  # the model's own precision is used throughout
+        bf16=cfg.precision == "mixed",  # else the model's own precision is used throughout
         use_cpu=cfg.device == "cpu",
-        gradient_checkpointing=False,
+        gradient_checkpointing=cfg.gradient_checkpointing,
         dataloader_num_workers=0,
         dataloader_pin_memory=False,
         logging_steps=cfg.log_every,
@@ -291,6 +364,7 @@ def _arguments(cfg: SftConfig, updates: int) -> SFTConfig:
         save_steps=cfg.save_every or 500,
         save_total_limit=2,
         report_to=[],
+        ddp_find_unused_parameters=False,  # every parameter is in every loss
         disable_tqdm=True,
     )
 
@@ -323,6 +397,23 @@ def _plain(model: Any) -> Any:
     model.eval()
     model.config.use_cache = True
     return model
+
+
+def _save_parts(trainer: Any, folder: Path) -> None:
+    """Let the trainer put the parts of all processes together and write them."""
+    with quiet_loading():
+        trainer.save_model(str(folder))
+    if launch.is_first():
+        (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle of this machine's paths
+
+
+def _cannot_merge() -> ConfigError:
+    return ConfigError(
+        "adapters cannot be merged into a model of which every process holds a part",
+        where="lora_rank",
+        expected="0 under FSDP and DeepSpeed",
+        mend="train all parameters, or start with plain torchrun",
+    )
 
 
 def _folder(cfg: SftConfig) -> Path:

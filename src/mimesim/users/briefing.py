@@ -11,6 +11,7 @@ from mimesim.errors import DataError
 from mimesim.scenarios.behaviors import get
 from mimesim.scenarios.fields import PHRASED, asked_fields
 from mimesim.scenarios.types import Scenario
+from mimesim.users.distill.questions import asks_for, questions_in
 from mimesim.users.guards import Situation, words
 
 _UNSAID = {"customer", "full", "user", "the", "of", "current", "id", "number"}
@@ -30,17 +31,30 @@ def read_scenario(value: Mapping[str, Any]) -> Scenario:
     return scenario
 
 
-def system_prompt(scenario: Scenario, template: str, *, thinking: bool) -> str:
-    """Render the private prompt; what only scorers and the agent may know is left out."""
-    return prompts.render(template, thinking=thinking, **prompt_values(scenario))
+def system_prompt(
+    scenario: Scenario, template: str, *, thinking: bool, end_marker: str = END_MARKER
+) -> str:
+    """Render the private prompt; what only scorers and the agent may know is left out.
+
+    Args:
+        scenario: the person.
+        template: a template `user/*`.
+        thinking: whether the person is told to think first.
+        end_marker: what the model ends with, where the scenario names nothing else.
+    """
+    values = prompt_values(scenario, end_marker=end_marker)
+    return prompts.render(template, thinking=thinking, **values)
 
 
-def prompt_values(scenario: Scenario) -> dict[str, Any]:
+def prompt_values(scenario: Scenario, *, end_marker: str = END_MARKER) -> dict[str, Any]:
     """Return the values that the templates `user/*` need, all but `thinking`."""
     known = {**scenario.facts, **({"you": scenario.persona} if scenario.persona else {})}
     return {
-        # What a user trained on human chats reads in place of everything below.
+        # What a user trained on human chats reads in place of everything below; how it was told
+        # about people in training decides where this stands (`user/midtrain`, `_goal`).
         "topic": "\n".join(part for part in (scenario.goal, lines(known)) if part),
+        "wanted": "",
+        "context": "",
         "persona": lines(scenario.persona),
         "goal": scenario.goal,
         "facts": [(key.replace("_", " "), spoken(v)) for key, v in scenario.facts.items()],
@@ -49,7 +63,7 @@ def prompt_values(scenario: Scenario) -> dict[str, Any]:
         "directives": directives(scenario),
         "stop_when": scenario.end.on,
         "withheld": [(w.fact.replace("_", " "), w.until) for w in scenario.withhold],
-        "end_marker": scenario.end.markers[0] if scenario.end.markers else END_MARKER,
+        "end_marker": scenario.end.markers[0] if scenario.end.markers else end_marker,
     }
 
 
@@ -82,12 +96,20 @@ def situation(
 def asked_for(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the facts among `names` that an agent's text asks for.
 
-    Fields of customer records are known by their usual phrases, other facts by their own name.
+    Fields of customer records are known by their usual phrases; other facts by their own name, or
+    by a question that they answer ("when will you arrive?" asks for `arrival_time`).
     """
     phrased = asked_fields(text)
     heard = set(words(text))
+    questions = questions_in(text)
     return tuple(
-        name for name in names if (name in phrased if name in PHRASED else _mentions(heard, name))
+        name
+        for name in names
+        if (
+            name in phrased
+            if name in PHRASED
+            else _mentions(heard, name) or asks_for(questions, name)
+        )
     )
 
 

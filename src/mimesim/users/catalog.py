@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mimesim.dialogue.stop import END_MARKER
 from mimesim.prompts import prompt_hash
 from mimesim.registry import unknown_name
 from mimesim.scenarios.types import BehaviorUse, Scenario, Withhold
@@ -94,16 +95,17 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def _backed(family: str, rest: str) -> dict[str, Any]:
-    thinking = False
-    if family == "trained":
-        said = trained_as(rest)
-        template, thinking = said.template, said.thinking
-    else:
-        template = _TEMPLATES[family]
+    said = trained_as(rest) if family == "trained" else None
+    template = said.template if said else _TEMPLATES[family]
     name, summary = _BACKED[family]
     return {
         **Entry(name, summary).as_json(),
         "template": template,
         "prompt_hash": prompt_hash(template),
-        "example_prompt": briefing.system_prompt(EXAMPLE, template, thinking=thinking),
+        "example_prompt": briefing.system_prompt(
+            EXAMPLE,
+            template,
+            thinking=said is not None and said.thinking,
+            end_marker=said.end_marker if said else END_MARKER,
+        ),
     }

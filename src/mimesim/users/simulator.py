@@ -23,7 +23,7 @@ from mimesim.dialogue.types import (
     Thought,
     Usage,
 )
-from mimesim.dialogue.views import as_user
+from mimesim.dialogue.views import GREETING, WireMessage, as_user
 from mimesim.errors import ContextExceeded, EpisodeError, UserError
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.scenarios.types import Scenario
@@ -70,12 +70,18 @@ class Simulator:
         self._model = model
         self._scenario = scenario
         self._settings = settings
-        self._system = briefing.system_prompt(scenario, template, thinking=bool(settings.thinking))
+        self._system = briefing.system_prompt(
+            scenario,
+            template,
+            thinking=bool(settings.thinking),
+            end_marker=settings.end_marker,
+        )
         self._lines = (
             *([scenario.opening] if scenario.opening is not None else []),
             *scenario.script,
         )
-        self._markers = {**MARKERS, **dict.fromkeys(scenario.end.markers, UserAction.END)}
+        own = (settings.end_marker, *scenario.end.markers)
+        self._markers = {**MARKERS, **dict.fromkeys(own, UserAction.END)}
         self._thoughts: list[Thought | None] = []
         self._asked: set[str] = set()
 
@@ -140,7 +146,7 @@ class Simulator:
             thoughts=self._thoughts if self._settings.thinking else None,
             show_agent_tools=self._settings.show_agent_tools,
         )
-        messages = [ChatMessage(row.role, row.content) for row in rows]
+        messages = _on_the_wire(rows, speaks_as=self._settings.speaks_as)
         scene = self._situation(history)
         events: list[GuardEvent] = []
         drafts: list[Draft] = []
@@ -225,6 +231,18 @@ class Simulator:
         if hard is None or (self._settings.guards is Mode.FLAG and hard.guard not in _UNUSABLE):
             return None
         return hard
+
+
+def _on_the_wire(rows: Sequence[WireMessage], *, speaks_as: str) -> list[ChatMessage]:
+    """Return the messages as the model knows them, its own under the role that it learnt."""
+    if speaks_as == "assistant":
+        return [ChatMessage(row.role, row.content) for row in rows]
+    talk = list(rows[1:])
+    if talk and talk[0] == WireMessage("user", GREETING):  # such a model opens by itself
+        talk.pop(0)
+    swapped = {"user": "assistant", "assistant": "user"}
+    own = [ChatMessage(swapped[row.role], row.content) for row in talk]
+    return [ChatMessage(rows[0].role, rows[0].content), *own]
 
 
 def _with_agent_text(request: UserRequest) -> tuple[PublicMessage, ...]:

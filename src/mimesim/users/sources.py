@@ -78,15 +78,18 @@ def make_trained(path: str, *, options: Mapping[str, Any] | None = None) -> User
     """Make `trained:<path>`; a model name such as `openai:…` may stand for the path.
 
     A checkpoint of ours says in `mimesim.json` with which system text and whether with thoughts it
-    was trained, for serving text and training text must be the same, and how long its messages get.
+    was trained, for serving text and training text must be the same, how long its messages get and
+    how it ends. User models of others are told by their tokenizer (`settings.trained_as`).
 
     Raises:
         DataError: a damaged `mimesim.json`.
     """
     name = f"trained:{path}"
     trained = trained_as(path)
-    cap = {} if trained.max_tokens is None else {"max_tokens": trained.max_tokens}
-    settings = read_settings({**cap, **(options or {})}, where=name, thinking=trained.thinking)
+    learnt: dict[str, Any] = {"end_marker": trained.end_marker, "speaks_as": trained.speaks_as}
+    if trained.max_tokens is not None:
+        learnt["max_tokens"] = trained.max_tokens
+    settings = read_settings({**learnt, **(options or {})}, where=name, thinking=trained.thinking)
     known = path.partition(":")[0] in _MODEL_FAMILIES
     model = make_chat_model(path if known else f"hf:{path}", options=settings.model_options)
     return make_source(name, model, template=trained.template, settings=settings)

@@ -55,10 +55,10 @@ def test_a_registry_that_disagrees_with_the_taxonomy_does_not_start(
 ) -> None:
     short = {key: value for key, value in base.taxonomy().items() if key != "B7"}
     monkeypatch.setattr(behaviors, "taxonomy", lambda: short)
-    behaviors.ids.cache_clear()
+    behaviors.builtin_ids.cache_clear()
     with pytest.raises(DataError, match="B7"):
-        behaviors.ids()
-    behaviors.ids.cache_clear()
+        behaviors.builtin_ids()
+    behaviors.builtin_ids.cache_clear()
 
 
 @pytest.mark.parametrize("behavior", behaviors.everything(), ids=lambda b: b.id)

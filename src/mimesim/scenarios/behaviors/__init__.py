@@ -1,19 +1,33 @@
-"""The registry of the 13 behaviors: `get("B3")`, `get("self_contradiction")`, `everything()`.
+"""The registry of behaviors: `get("B3")`, `get("self_contradiction")`, `everything()`.
 
 Each behavior object owns its definition, applicability, parameters, directive and check, so that
 directive and check cannot drift apart. A registry that disagrees with the taxonomy file does not
-start.
+start. Extensions add behaviors through the entry-point group `mimesim.behaviors`;
+`package.module:attribute` works wherever an id does.
 """
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from functools import cache
 
-from mimesim.errors import DataError
+from mimesim.errors import DataError, UnknownNameError
 from mimesim.registry import Registry, unknown_name
-from mimesim.scenarios.behaviors.base import Behavior, Situation, taxonomy
+from mimesim.scenarios.behaviors.base import Behavior, Situation, Taxon, closing, taxonomy
 
-__all__ = ["Behavior", "Situation", "everything", "get", "ids"]
+__all__ = [
+    "Behavior",
+    "Judged",
+    "Situation",
+    "Taxon",
+    "builtin_ids",
+    "closing",
+    "everything",
+    "get",
+    "ids",
+    "judged",
+]
 
 _HOMES = {
     "goals": ("B2", "B4", "B6"),
@@ -31,19 +45,36 @@ _REGISTRY = Registry(
         if f"B{n}" in members
     },
 )
+_NOT_BEHAVIORS = {"neutral", "contrasts"}
+_NEEDS = ("id", "described", "applicable", "derive_params", "directive", "check")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a judge is shown about a behavior.
+
+    Attributes:
+        contrasts: (name, definition, how to tell it apart) of what it must not be taken for.
+    """
+
+    name: str
+    definition: str
+    contrasts: tuple[tuple[str, str, str], ...]
+    sees_thoughts: bool
 
 
 @cache
-def ids() -> tuple[str, ...]:
-    """Return all ids, B1 first.
+def builtin_ids() -> tuple[str, ...]:
+    """Return the ids of the 13 built-in behaviors, B1 first.
 
     Raises:
         DataError: registry and taxonomy file do not agree.
     """
     known = tuple(_REGISTRY.builtin)
-    if set(known) != set(taxonomy()):
+    described = set(taxonomy()) - _NOT_BEHAVIORS
+    if set(known) != described:
         raise DataError(
-            f"behaviors {sorted(set(known) ^ set(taxonomy()))} stand in only one of two places",
+            f"behaviors {sorted(set(known) ^ described)} stand in only one of two places",
             where="scenarios/behaviors/taxonomy.toml",
             expected="the same ids as the registry",
         )
@@ -51,21 +82,58 @@ def ids() -> tuple[str, ...]:
 
 
 @cache
+def ids() -> tuple[str, ...]:
+    """Return all ids: the 13, then those of extensions.
+
+    Raises:
+        DataError: registry and taxonomy file do not agree.
+    """
+    return (*builtin_ids(), *(name for name in _REGISTRY.names() if name not in builtin_ids()))
+
+
+@cache
 def everything() -> tuple[Behavior, ...]:
-    """Return all behaviors in the order of their ids."""
-    return tuple(get(name) for name in ids())
+    """Return all behaviors in the order of their ids; a broken extension is left out, warned of."""
+    return (*(get(name) for name in builtin_ids()), *_extensions())
+
+
+@cache
+def _extensions() -> tuple[Behavior, ...]:
+    found = []
+    for name in ids()[len(builtin_ids()) :]:
+        try:
+            found.append(get(name))
+        except UnknownNameError as error:
+            warnings.warn(f"extension left out: {error}", stacklevel=2)
+    return tuple(found)
 
 
 @cache
 def get(name: str) -> Behavior:
-    """Return a behavior by id or code name.
+    """Return a behavior by id, code name or `package.module:attribute`.
 
     Raises:
-        UnknownNameError: neither; names the closest match.
+        UnknownNameError: none of them, or an extension that is no behavior; names the closest.
     """
-    by_name = {str(entry["name"]): key for key, entry in taxonomy().items()}
+    by_name = {str(taxonomy()[key]["name"]): key for key in builtin_ids()}
     key = by_name.get(name, name)
-    if key not in ids():
-        raise unknown_name("behavior", name, [*ids(), *by_name])
-    found: Behavior = _REGISTRY.load(key)
+    if key not in ids() and ":" not in key:
+        by_name |= {extra.name: extra.id for extra in _extensions()}
+        if name not in by_name:
+            raise unknown_name("behavior", name, [*ids(), *by_name])
+        key = by_name[name]
+    found: Behavior = _REGISTRY.load(key, needs=_NEEDS)
+    if key in ids() and found.id != key:
+        raise UnknownNameError(
+            f"behavior {key!r} calls itself {found.id!r}", expected="the entry point's own name"
+        )
     return found
+
+
+def judged(behavior: Behavior) -> Judged:
+    """Return what a judge is shown: the definition, and its neighbors as what it is not."""
+    contrasts = tuple(
+        (get(other).name, get(other).definition, told)
+        for other, told in behavior.described.contrasts.items()
+    )
+    return Judged(behavior.name, behavior.definition, contrasts, behavior.judge_sees_thoughts)

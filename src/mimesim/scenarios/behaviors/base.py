@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mimesim.dialogue.types import PublicMessage, Role
+from mimesim.errors import DataError
 from mimesim.prompts import render
 from mimesim.scenarios.fields import fold, says
 from mimesim.scenarios.manual import read_toml
 from mimesim.scenarios.procedure import required_fields
+from mimesim.scenarios.replay import replayed
 from mimesim.scenarios.types import Manual, RequestType, Row
 
 _TAXONOMY = Path(__file__).with_name("taxonomy.toml")
@@ -26,8 +28,77 @@ _TAXONOMY = Path(__file__).with_name("taxonomy.toml")
 
 @cache
 def taxonomy() -> dict[str, Any]:
-    """Return the taxonomy file: one table per behavior id."""
+    """Return the taxonomy file: one table per behavior id, `neutral`, and `contrasts` by pair."""
     return read_toml(_TAXONOMY)
+
+
+@dataclass(frozen=True, slots=True)
+class Taxon:
+    """What a behavior is called, what it is, and what it borders on.
+
+    Attributes:
+        name: code name, e.g. `self_contradiction`.
+        definition: what it is, in one or two sentences; a judge is shown it.
+        min_turns: customer turns it needs to unfold.
+        contrasts: id of a neighbor, easily taken for it -> how to tell the two apart.
+        annotated: how many of the 700 annotated instances were of this kind.
+        judge_sees_thoughts: whether a judge may read the customer's thoughts for it.
+        options: wordings its parameters are drawn from.
+        applies, params, check, examples: for people: where it makes sense, what each parameter
+            is, how the rule check scores (empty = there is none), lines of such a customer.
+    """
+
+    name: str
+    definition: str
+    min_turns: int
+    contrasts: Mapping[str, str]
+    applies: str = "always"
+    params: Mapping[str, str] = field(default_factory=dict)
+    check: str = ""
+    examples: tuple[str, ...] = ()
+    annotated: int = 0
+    judge_sees_thoughts: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def taxon_of(behavior: str) -> Taxon:
+    """Return what the taxonomy file says about one of the built-in behaviors.
+
+    Raises:
+        DataError: it says nothing, or leaves out how to tell a neighbor apart.
+    """
+    raw, pairs = taxonomy().get(behavior), taxonomy().get("contrasts", {})
+    if raw is None:
+        raise DataError(f"no behavior {behavior!r}", where=str(_TAXONOMY), expected="a table of it")
+    contrasts = {}
+    for other in raw["neighbors"]:
+        pair = next((p for p in (f"{behavior}/{other}", f"{other}/{behavior}") if p in pairs), None)
+        if pair is None:
+            raise DataError(
+                f"neighbors {behavior} and {other} have no contrast",
+                where=str(_TAXONOMY),
+                expected=f'contrasts."{behavior}/{other}"',
+            )
+        contrasts[other] = str(pairs[pair])
+    return Taxon(
+        name=str(raw["name"]),
+        definition=str(raw["definition"]),
+        min_turns=int(raw["min_turns"]),
+        contrasts=contrasts,
+        applies=str(raw["applies"]),
+        params=dict(raw["params"]),
+        check=str(raw.get("check", "")),
+        examples=tuple(raw["examples"]),
+        annotated=int(raw["annotated"]),
+        judge_sees_thoughts=bool(raw.get("judge_sees_thoughts", False)),
+        options=dict(raw.get("options", {})),
+    )
+
+
+def neutral_definition() -> str:
+    """Return what a judge of a neutral customer is shown as the definition."""
+    return str(taxonomy()["neutral"]["definition"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +108,11 @@ class Situation:
     row: Row
     manual: Manual
     replayed: tuple[PublicMessage, ...] = ()
+
+    @classmethod
+    def of(cls, row: Row, manual: Manual) -> Situation:
+        """Return the situation of a row, the identity check that it replays included."""
+        return cls(row, manual, replayed(row, manual))
 
     @property
     def request(self) -> RequestType:
@@ -55,50 +131,63 @@ class Situation:
 
 
 class Behavior:
-    """One of the 13 behaviors; subclasses override what differs.
+    """One way of being difficult; subclasses override what differs.
 
-    `told` names the parameters that the customer is given, every other parameter stays out of the
-    directive.
+    A built-in behavior is described by the taxonomy file and worded by the prompt template of its
+    name. One of an extension sets `taxon` and overrides `directive`; everything about it then
+    stands in one file.
+
+    Attributes:
+        id: short name, B1 to B13; the name of the entry point for an extension.
+        taxon: its description; None = the taxonomy file has it.
+        told: the parameters that the customer is given; every other one stays out of the directive.
+        has_check: whether `check` scores anything.
     """
 
     id: str = ""
+    taxon: Taxon | None = None
     told: tuple[str, ...] = ()
     has_check: bool = False
 
     @property
+    def described(self) -> Taxon:
+        """What it is called, what it is, what it borders on."""
+        return self.taxon or taxon_of(self.id)
+
+    @property
     def name(self) -> str:
         """The code name, e.g. `self_contradiction`."""
-        return str(taxonomy()[self.id]["name"])
+        return self.described.name
 
     @property
     def definition(self) -> str:
-        """What it is, in one sentence."""
-        return str(taxonomy()[self.id]["definition"])
+        """What it is, in one or two sentences."""
+        return self.described.definition
 
     @property
     def annotated(self) -> int:
         """How many of the 700 annotated instances were of this kind."""
-        return int(taxonomy()[self.id]["annotated"])
+        return self.described.annotated
 
     @property
     def neighbors(self) -> tuple[str, ...]:
         """Ids of behaviors it is easily taken for."""
-        return tuple(taxonomy()[self.id]["neighbors"])
+        return tuple(self.described.contrasts)
 
     @property
     def min_turns(self) -> int:
         """Customer turns it needs to unfold."""
-        return int(taxonomy()[self.id]["min_turns"])
+        return self.described.min_turns
 
     @property
     def judge_sees_thoughts(self) -> bool:
         """Whether a judge may read the customer's thoughts for it."""
-        return bool(taxonomy()[self.id].get("judge_sees_thoughts", False))
+        return self.described.judge_sees_thoughts
 
     @property
     def options(self) -> Mapping[str, str]:
         """Wordings its parameters are drawn from."""
-        return dict(taxonomy()[self.id].get("options", {}))
+        return self.described.options
 
     def fitting(self, case: Situation) -> list[str]:
         """Return the fields or options that fit `case`; a behavior without any returns none."""
@@ -120,11 +209,20 @@ class Behavior:
         """Return the values of the directive's template."""
         return {name: params[name] for name in self.told}
 
+    def problems(self, case: Situation) -> list[str]:
+        """Return what is wrong with the parameters of a row; those of an extension check here."""
+        return []
+
     def check(
         self, turns: Sequence[PublicMessage], case: Situation, params: Mapping[str, Any]
     ) -> float | None:
         """Score the generated turns of a transcript in [0, 1]; None = no check, or no occasion."""
         return None
+
+
+def closing() -> str:
+    """Return the sentence that every directive ends with."""
+    return render("behaviors/closing")
 
 
 def customer_turns(turns: Sequence[PublicMessage]) -> list[str]:

@@ -8,47 +8,71 @@ from datetime import date, timedelta
 from typing import Any
 
 from mimesim.dialogue.types import PublicMessage
-from mimesim.scenarios import records
+from mimesim.scenarios import worlds
 from mimesim.scenarios.behaviors.base import Behavior, Situation, customer_turns
 from mimesim.scenarios.fields import field_name, says_field
-from mimesim.scenarios.limits import RETURN_DAYS, days_since_purchase
+from mimesim.scenarios.limits import days_since_purchase, holds
+from mimesim.scenarios.types import Limit
+
+_OLDEST_CLAIM = 430
+"""Days; no claimed purchase is older."""
+_COMPAT_FALSE_PAYMENT = "gift card"
+_COMPAT_FALSE_DATE = "last week"
+_COMPAT_CITIES = ("boston", "austin", "denver", "seattle")
 
 
-def other_value(field: str, case: Situation, rng: random.Random) -> str:
-    """Draw a concrete value for `field` that differs from the record's.
-
-    Dates are drawn so that they change what the return window says, where one applies.
-    """
-    true, pools = str(case.row.record[field]), records.load_pools()
-    if field == "purchase_date":
-        return _other_date(case, rng)
-    if field == "order_id":
-        return true[:-1] + str((int(true[-1]) + 1) % 10)
-    options = {
-        "member_level": pools.levels,
-        "payment_method": pools.payment_methods,
-        "packaging": ("yes", "no"),
-        "num_products": ("1", "2", "3"),
-        "city": tuple(city for city, _ in pools.towns),
-    }[field]
-    return rng.choice([value for value in options if value != true])
-
-
-def _flattering(field: str, case: Situation, rng: random.Random) -> str:
-    """Draw a false value; nobody talks their own membership down if there is a higher one."""
-    levels = list(RETURN_DAYS)
+def alternatives(field: str, case: Situation) -> list[str]:
+    """Return the concrete values, other than the record's, that a customer could name."""
     true = str(case.row.record[field])
-    if field == "member_level" and true in levels[:-1]:
-        return rng.choice(levels[levels.index(true) + 1 :])
-    return other_value(field, case, rng)
+    if field == "order_id":
+        return [true[:-1] + str((int(true[-1]) + 1) % 10)] if true[-1:].isdigit() else []
+    if field == "purchase_date":
+        return [_other_date(case, age) for age in _other_ages(case)]
+    fixed: dict[str, Sequence[str]] = {"packaging": ("yes", "no"), "num_products": ("1", "2", "3")}
+    if field == "city" and case.manual.compat:
+        fixed["city"] = _COMPAT_CITIES
+    options = fixed.get(field) or worlds.of(case.manual).values(field)
+    return [value for value in options if value != true]
 
 
-def _other_date(case: Situation, rng: random.Random) -> str:
+def _can_differ(field: str, case: Situation) -> bool:
+    if field == "purchase_date":  # any other day would do
+        return "as_of" in case.row.env
+    return bool(alternatives(field, case))
+
+
+def _other_date(case: Situation, age: int) -> str:
     today = date.fromisoformat(str(case.row.env["as_of"]))
-    age = days_since_purchase(case.row.record, case.row.env)
-    window = RETURN_DAYS[str(case.row.record["member_level"])]
-    claimed = rng.randint(1, window - 1) if age > window else window + rng.randint(3, 40)
-    return (today - timedelta(days=claimed)).isoformat()
+    return (today - timedelta(days=age)).isoformat()
+
+
+def _other_ages(case: Situation) -> list[int]:
+    """Return the ages, in days, that would change what a limit says; any other age if none does."""
+    row, true = case.row, days_since_purchase(case.row.record, case.row.env)
+    dated = [m for m in case.manual.limits_of(row.subflow) if "purchase_date" in m.reads]
+
+    def standing(age: int) -> list[Limit]:
+        claimed = {**row.record, "purchase_date": _other_date(case, age)}
+        return [limit for limit in dated if holds(limit, claimed, row.env)]
+
+    now = standing(true)
+    ages = [age for age in range(1, _OLDEST_CLAIM, 3) if age != true]
+    return [age for age in ages if standing(age) != now] or ages
+
+
+def _flattering(field: str, case: Situation) -> list[str]:
+    """Return false values; nobody talks their own membership down if there is a higher one."""
+    found = alternatives(field, case)
+    if case.manual.compat and field == "purchase_date":
+        return [_COMPAT_FALSE_DATE]
+    if case.manual.compat and field == "payment_method":
+        return [*found, _COMPAT_FALSE_PAYMENT]
+    if field == "member_level":
+        ranked = worlds.of(case.manual).values(field)
+        true = str(case.row.record[field])
+        higher = ranked[ranked.index(true) + 1 :] if true in ranked else ()
+        return list(higher) or found
+    return found
 
 
 class FabricatedOrFalsePremise(Behavior):
@@ -61,7 +85,10 @@ class FabricatedOrFalsePremise(Behavior):
 
     def fitting(self, case: Situation) -> list[str]:
         """Return the fields that can be contradicted, those that matter to the case if any."""
-        present = [f for f in self.fields if f in case.row.record and not case.disclosed(f)]
+        record = case.row.record
+        present = [f for f in self.fields if f in record and _can_differ(f, case)]
+        if not case.manual.compat:
+            present = [f for f in present if not case.disclosed(f)]
         matter = {*case.required}
         matter.update(key for m in case.manual.limits_of(case.row.subflow) for key in m.reads)
         return [f for f in present if f in matter] or present
@@ -76,7 +103,7 @@ class FabricatedOrFalsePremise(Behavior):
         return {
             "field": field,
             "true_value": str(case.row.record[field]),
-            "false_value": _flattering(field, case, rng),
+            "false_value": rng.choice(_flattering(field, case)),
         }
 
     def words(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +134,8 @@ class SelfContradiction(Behavior):
 
     def fitting(self, case: Situation) -> list[str]:
         """Return the fields with a concrete alternative, those the case needs if any."""
-        present = [f for f in self.fields if f in case.row.record]
+        record = case.row.record
+        present = [f for f in self.fields if f in record and _can_differ(f, case)]
         return [f for f in present if f in case.required] or present
 
     def applicable(self, case: Situation) -> bool:
@@ -120,7 +148,7 @@ class SelfContradiction(Behavior):
         return {
             "field": field,
             "value_a": str(case.row.record[field]),
-            "value_b": other_value(field, case, rng),
+            "value_b": rng.choice(alternatives(field, case)),
         }
 
     def words(self, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mimesim.dialogue.types import PublicMessage, Role
-from mimesim.scenarios import records
+from mimesim.scenarios import worlds
 from mimesim.scenarios.behaviors.base import Behavior, Situation
 from mimesim.scenarios.behaviors.cues import PERSISTENCE, REFUSAL
 from mimesim.scenarios.fields import fold
@@ -41,7 +41,7 @@ class IncrementalGoalpostShifting(Behavior):
     def derive_params(self, case: Situation, rng: random.Random) -> dict[str, Any]:
         """Draw the kind and a concrete value that differs from the record's."""
         kind = rng.choice(self.fitting(case))
-        value = self._value(kind, case.row.record, rng)
+        value = self._value(kind, case, rng)
         moved = {"other_address": "new_address", "refund_method": "refund_target"}.get(kind, "")
         return {
             "constraint_kind": kind,
@@ -50,18 +50,19 @@ class IncrementalGoalpostShifting(Behavior):
             "constraint": fill(self.options[kind], {"value": value}),
         }
 
-    def _value(self, kind: str, record: Mapping[str, Any], rng: random.Random) -> str:
-        pools = records.load_pools()
+    def _value(self, kind: str, case: Situation, rng: random.Random) -> str:
+        record, world = case.row.record, worlds.of(case.manual)
         if kind == "delivery_speed":
             return rng.choice(_DAYS)
         if kind == "other_address":
-            return records.address(pools, rng)["full_address"]
+            return world.address(rng)["full_address"]
         if kind == "price_ceiling":
             return str(max(5, int(record["amount"]) - rng.randrange(4, 20, 3)))
         if kind == "one_more_item":
             taken = {*record["product_names"], record.get("extra_item")}
-            return rng.choice([p for p in pools.extra_items if p not in taken])
-        return rng.choice([t for t in pools.refund_targets if t != record["refund_target"]])
+            return rng.choice([p for p in world.values("extra_item") if p not in taken])
+        targets = world.values("refund_target")
+        return rng.choice([t for t in targets if t != record["refund_target"]])
 
 
 class InfeasibilityPersistence(Behavior):
@@ -75,11 +76,15 @@ class InfeasibilityPersistence(Behavior):
         return [m for m in limits_holding(case.row, case.manual) if m.outcome == DENIED]
 
     def applicable(self, case: Situation) -> bool:
-        """A refusing limit holds for this record."""
+        """A refusing limit holds for this record; the original task asks the manual alone."""
+        if case.manual.compat:
+            return case.row.subflow in case.manual.infeasible
         return bool(self._standing(case))
 
     def derive_params(self, case: Situation, rng: random.Random) -> dict[str, Any]:
         """Name what the limit refuses."""
+        if case.manual.compat:
+            return {"limit": "", "blocked_action": case.request.title}
         limit = rng.choice(self._standing(case))
         return {"limit": limit.name, "blocked_action": limit.request}
 
@@ -102,20 +107,18 @@ class AbruptIntentSwitching(Behavior):
     told = ("target_topic",)
 
     _OWN: Mapping[str, tuple[str, ...]] = {
-        "password": ("password", "username"),
-        "crate_charge": ("subscription", "fee", "charge"),
-        "delivery_days": ("order", "parcel", "ship", "delivery"),
+        "password": ("password", "username", "2fa"),
+        "crate_charge": ("subscription", "fee", "charge", "bill", "due"),
+        "delivery_days": ("order", "parcel", "shipping", "delivery"),
         "phone": ("phone",),
         "promo": ("promo",),
     }
+    """Topic -> words in the names of request types and flows that are about it."""
 
     def fitting(self, case: Situation) -> list[str]:
         """Return the topics that are not the row's own."""
-        return [
-            topic
-            for topic in self.options
-            if not any(word in case.row.subflow for word in self._OWN[topic])
-        ]
+        own = {*case.row.subflow.split("_"), *case.row.flow.split("_")}
+        return [topic for topic in self.options if not own & {*self._OWN[topic]}]
 
     def derive_params(self, case: Situation, rng: random.Random) -> dict[str, Any]:
         """Draw another topic."""

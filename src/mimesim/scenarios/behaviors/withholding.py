@@ -21,7 +21,10 @@ class HiddenEvaluationCriteria(Behavior):
     def fitting(self, case: Situation) -> list[str]:
         """Return the record fields whose standard can be met or missed in this case."""
         money = {"refund", "return"} & set(case.request.traits)
-        leveled = any("member_level" in m.reads for m in case.manual.limits_of(case.row.subflow))
+        limits = case.manual.limits_of(case.row.subflow)
+        leveled = any("member_level" in m.reads for m in limits) or any(
+            "member_level" in step.fields for step in case.request.procedure
+        )
         fits = {"payment_method": money, "packaging": money, "member_level": leveled}
         return [name for name, ok in fits.items() if ok and name in case.row.record]
 
@@ -56,11 +59,13 @@ class ClarificationNoncooperation(Behavior):
     def fitting(self, case: Situation) -> list[str]:
         """Return required fields that agents have words for and nothing else gives away."""
         candidates = [n for n in case.required if n in PHRASED and n in case.row.record]
+        if case.manual.compat:
+            return candidates
         return [
             name
             for name in candidates
             if name not in case.request.wishes
-            and not case.disclosed(name)
+            and (case.row.replay == "cut" or not case.disclosed(name))
             and not given_away_by(name, case)
         ]
 

@@ -1,0 +1,62 @@
+"""Recipes by name: whole runs that come with the project, found in a checkout or in a wheel.
+
+A recipe is `recipes/<verb>-<name>.toml`; `--recipe midtrain` of `mimesim train user` means
+`user-midtrain.toml`. In a checkout the folder stands beside `src`, in a wheel inside the package.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mimesim.registry import unknown_name
+
+_PACKAGED = Path(__file__).parents[1] / "recipes"
+_CHECKOUT = Path(__file__).parents[3] / "recipes"
+
+
+def folder() -> Path:
+    """Return the folder of the project's recipes."""
+    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+
+
+def names(verb: str) -> list[str]:
+    """Return the names of the recipes of a verb, e.g. `user` or `agent`, sorted."""
+    return sorted(_files(verb))
+
+
+def find(name: str, verb: str) -> Path:
+    """Return the recipe `name` of a verb.
+
+    Raises:
+        UnknownNameError: there is none; lists the names.
+    """
+    known = _files(verb)
+    if name not in known:
+        raise unknown_name(f"{verb} recipe", name, sorted(known))
+    return known[name]
+
+
+def located(given: Path, verb: str) -> Path:
+    """Return the file that `--recipe` means: a path as it is, a bare name as a recipe by name.
+
+    Raises:
+        UnknownNameError: a bare name that no recipe has.
+    """
+    bare = given.parent == Path() and not given.suffix
+    return find(given.name, verb) if bare else given
+
+
+def base(path: Path) -> Path:
+    """Return the folder to which the relative paths in a config file are relative.
+
+    That is the file's own folder. What a wheel carries is read as if it lay in `recipes` of the
+    working directory, for nothing is ever written beside installed code.
+    """
+    if path.is_relative_to(_PACKAGED):
+        return Path.cwd() / "recipes" / path.parent.relative_to(_PACKAGED)
+    return path.parent
+
+
+def _files(verb: str) -> dict[str, Path]:
+    prefix = f"{verb}-"
+    return {path.stem.removeprefix(prefix): path for path in folder().rglob(f"{prefix}*.toml")}

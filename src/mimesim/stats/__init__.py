@@ -1,0 +1,63 @@
+"""Intervals, paired comparisons, calibration and text statistics: the only statistics in MimeSim.
+
+Every result says how many observations it rests on and by which method it was made. An interval
+that cannot be known (nothing observed, or one cluster only) is None, never a number.
+"""
+
+from __future__ import annotations
+
+from mimesim.stats.intervals import (
+    DRAWS,
+    Hierarchical,
+    Interval,
+    PairedRun,
+    SeedValue,
+    hierarchical_paired,
+    macro_mean_ci,
+    mean_ci,
+    paired_difference,
+    rate_ci,
+    t_interval,
+    t_quantile,
+    wilson,
+)
+from mimesim.stats.scores import (
+    Calibration,
+    ece,
+    pass_k,
+)
+from mimesim.stats.texts import (
+    TextProfile,
+    distinct_n,
+    hdd,
+    mattr,
+    text_profile,
+    words,
+    yule_k,
+)
+
+__all__ = [
+    "DRAWS",
+    "Calibration",
+    "Hierarchical",
+    "Interval",
+    "PairedRun",
+    "SeedValue",
+    "TextProfile",
+    "distinct_n",
+    "ece",
+    "hdd",
+    "hierarchical_paired",
+    "macro_mean_ci",
+    "mattr",
+    "mean_ci",
+    "paired_difference",
+    "pass_k",
+    "rate_ci",
+    "t_interval",
+    "t_quantile",
+    "text_profile",
+    "wilson",
+    "words",
+    "yule_k",
+]

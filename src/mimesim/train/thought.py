@@ -1,0 +1,182 @@
+"""Conversations with private thoughts to training rows: the thought is learnt with the message.
+
+One row per conversation: the system text that serving renders too, the fixed greeting of the
+assistant, then the person's turns as `assistant`, each behind a block with the thought of that
+turn, empty where nobody wrote one down. The blocks are plain text of the content and stay in the
+history, in training as in serving. Paper: thought-augmented SFT, stage one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mimesim.corpora.base import HumanDialogue, HumanTurn
+from mimesim.dialogue import thinking
+from mimesim.dialogue.types import Thought
+from mimesim.dialogue.views import GREETING
+from mimesim.errors import DataError
+from mimesim.models import templates
+from mimesim.models.base import ChatMessage
+from mimesim.scenarios.types import Scenario
+from mimesim.train.rows import Rows, TrainRow
+from mimesim.users import briefing
+
+SYSTEM_TEMPLATE = "user/thinking"
+"""The system text of thought rows."""
+
+SERVING_TEMPLATE = SYSTEM_TEMPLATE
+"""What a checkpoint's `mimesim.json` names for serving: the very same template."""
+
+_PROFILE = {
+    "age": "age",
+    "gender": "gender",
+    "education": "education",
+    "occupation": "occupation",
+    "frequency": "how often you use AI",
+    "purposes": "what you use it for",
+}
+"""Key of `hidden["profile"]` -> how the person's description names it, in this order."""
+_EXPECTATION = "what you expect of the assistant"
+
+
+def person(dialogue: HumanDialogue) -> Scenario:
+    """Return who writes in a conversation, as the scenario that serving would be given.
+
+    `hidden` holds `expectation` (text) and `profile` (a map with the keys age, gender, education,
+    occupation, frequency, purposes); what is missing or empty is left out.
+    """
+    profile = dialogue.hidden.get("profile")
+    told = profile if isinstance(profile, dict) else {}
+    known = {_EXPECTATION: _said(dialogue.hidden.get("expectation"))}
+    known |= {name: _said(told.get(key)) for key, name in _PROFILE.items()}
+    return Scenario(
+        id=dialogue.id,
+        goal=dialogue.goal or dialogue.topic,
+        persona={name: value for name, value in known.items() if value},
+    )
+
+
+def thought_messages(dialogue: HumanDialogue, *, reactions: bool = False) -> list[ChatMessage]:
+    """Return a conversation as the person's own model sees it: system text, greeting, turns.
+
+    What the assistant says last is left out, for nothing learnt follows it.
+
+    Args:
+        dialogue: sides alternate and the person opens.
+        reactions: put what the person thought on reading a reply in front of the thought of the
+            answer to it.
+    """
+    system = briefing.system_prompt(person(dialogue), SYSTEM_TEMPLATE, thinking=True)
+    rows = [ChatMessage("system", system), ChatMessage("user", GREETING)]
+    reaction: Thought | None = None
+    for turn in dialogue.turns:
+        if turn.role == "agent":
+            rows.append(ChatMessage("user", turn.text))
+            reaction = turn.reaction if reactions else None
+        else:
+            rows.append(
+                ChatMessage("assistant", thinking.join(_joined(reaction, turn.thought), turn.text))
+            )
+    return rows[:-1] if len(rows) > 2 and rows[-1].role == "user" else rows
+
+
+def thought_rows(
+    tokenizer: Any,
+    dialogues: Iterable[HumanDialogue],
+    max_length: int,
+    *,
+    reactions: bool = False,
+) -> Rows:
+    """Tokenize dialogues, one row each, at most `max_length` tokens; the oldest turns go first.
+
+    A conversation is dropped when the sides do not alternate from the person on
+    (`not_alternating`), when a text looks like a block of thoughts itself (`unclear_thoughts`), or
+    when not even its last turn fits (`fully_masked`).
+
+    Raises:
+        EnvironmentFault: the tokenizer's template is not fit for training.
+        DataError: not one dialogue has a token to learn.
+    """
+    templates.check_template(tokenizer)
+    counts: Counter[str] = Counter()
+    rows = []
+    for dialogue in dialogues:
+        counts["dialogues"] += 1
+        reason = _unfit(dialogue)
+        row = None
+        if not reason:
+            messages = thought_messages(dialogue, reactions=reactions)
+            row = _row(tokenizer, dialogue, messages, max_length, counts)
+            reason = "" if row else "fully_masked"
+        counts[reason] += bool(reason)
+        if row:
+            rows.append(row)
+    if not rows:
+        raise DataError(
+            f"no token is learnt in any of {counts['dialogues']} dialogues",
+            expected="conversations that the person opens, with a turn that fits into "
+            f"{max_length} tokens behind the system text",
+            mend="check the corpus, or raise max_length",
+        )
+    return Rows(rows, {name: count for name, count in counts.items() if name})
+
+
+def _row(
+    tokenizer: Any,
+    dialogue: HumanDialogue,
+    messages: Sequence[ChatMessage],
+    max_length: int,
+    counts: Counter[str],
+) -> TrainRow | None:
+    head, talk = list(messages[:2]), list(messages[2:])
+    low = 0
+    if len(templates.render_ids(tokenizer, messages)) > max_length:
+        low = _first_that_fits(tokenizer, head, talk, max_length)
+        counts["rows_cut"] += low < len(talk)
+        counts["turns_dropped"] += low
+    if low >= len(talk):
+        return None
+    masked = templates.mask_rows(tokenizer, [*head, *talk[low:]])
+    kept = [turn for turn in dialogue.turns[low:] if turn.role == "user"]
+    counts["turns_learnt"] += len(kept)
+    counts["thoughts"] += sum(bool(turn.thought) for turn in kept)
+    return TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source)
+
+
+def _first_that_fits(
+    tokenizer: Any, head: list[ChatMessage], talk: list[ChatMessage], max_length: int
+) -> int:
+    """Return the index of the first turn kept, one of the person's, so that sides alternate."""
+    low, high = 0, (len(talk) + 1) // 2  # pairs of a person's turn and the reply to it
+    while low < high:
+        middle = (low + high) // 2
+        if len(templates.render_ids(tokenizer, [*head, *talk[2 * middle :]])) <= max_length:
+            high = middle
+        else:
+            low = middle + 1
+    return 2 * low
+
+
+def _unfit(dialogue: HumanDialogue) -> str:
+    sides = [turn.role for turn in dialogue.turns]
+    if sides != [("user", "agent")[k % 2] for k in range(len(sides))] or not sides:
+        return "not_alternating"
+    return "unclear_thoughts" if any(map(_has_tags, dialogue.turns)) else ""
+
+
+def _has_tags(turn: HumanTurn) -> bool:
+    """Tell whether a person's turn could not be taken apart again: it writes about such tags."""
+    thoughts = [thought.reveal() for thought in (turn.thought, turn.reaction) if thought]
+    own = [turn.text] if turn.role == "user" else []
+    return any(thinking.has_tag(text) for text in [*own, *thoughts])
+
+
+def _joined(*thoughts: Thought | None) -> Thought | None:
+    words = [thought.reveal().strip() for thought in thoughts if thought]
+    return Thought("\n\n".join(words)) if words else None
+
+
+def _said(value: Any) -> str:
+    return "" if value is None or isinstance(value, dict | list) else str(value).strip()

@@ -1,0 +1,285 @@
+"""`mimesim data from-logs`: a source of human conversations to a scenario file, resumable.
+
+Conversations are read as they come and written in that order; a judge is asked about several at
+once. A file that is there already is continued: what it holds is not asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mimesim import jsonio, prompts
+from mimesim.config import redact
+from mimesim.corpora import base, built, load
+from mimesim.corpora.base import CorpusInfo, HumanDialogue, Unfit
+from mimesim.errors import DataError, UsageError
+from mimesim.judges.base import Judge
+from mimesim.models.load import preflight
+from mimesim.scenarios.types import Scenario
+from mimesim.users.distill import claims
+from mimesim.users.distill.contacts import pseudonymized
+from mimesim.users.distill.scenario import distill, fit_scenario
+
+RULES = 1
+"""Version of the rules; another one does not continue a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be made.
+
+    Attributes:
+        source: conversations, as `corpora.load` takes them.
+        out: the scenario file, JSON Lines; None = write nothing.
+        limit: conversations at most, 0 = all; the first in the order of the source.
+        seed: of stand-ins and of the judge.
+        judge: name of the judge, for the record; "" = rules alone.
+        keep_contacts: leave contact data as it is.
+        concurrency: conversations that a judge reads at once.
+    """
+
+    source: str
+    out: Path | None
+    limit: int = 0
+    seed: int = 0
+    judge: str = ""
+    keep_contacts: bool = False
+    overwrite: bool = False
+    concurrency: int = 8
+
+    def made(self) -> dict[str, Any]:
+        """Return what stands in every scenario about how it was made."""
+        return {
+            "by": "rules" if not self.judge else redact(self.judge),
+            "rules": RULES,
+            "prompt_hash": prompts.prompt_hash(f"judge/{claims.KIND}") if self.judge else "",
+            "seed": self.seed,
+            "contacts": "kept" if self.keep_contacts else "replaced",
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of it.
+
+    Attributes:
+        skipped: conversations without a scenario, by reason.
+        contacts: values that were replaced, by kind.
+        judged: answers of the judge, by result; `dropped` its claims that did not hold.
+    """
+
+    conversations: int = 0
+    scenarios: int = 0
+    resumed: int = 0
+    facts: int = 0
+    withheld: int = 0
+    may_state_goal: int = 0
+    claims: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    contacts: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "conversations": self.conversations,
+            "scenarios": self.scenarios,
+            "resumed": self.resumed,
+            "facts": self.facts,
+            "withheld": self.withheld,
+            "may_state_goal": self.may_state_goal,
+            "skipped": +self.skipped,
+            "contacts_replaced": +self.contacts,
+            "judge": {
+                "results": +self.judged, "claims": self.claims, "claims_dropped": +self.dropped
+            },
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A conversation that is worth a scenario, before and after the judge."""
+
+    dialogue: HumanDialogue
+    info: CorpusInfo
+    contacts: Counter[str]
+
+
+async def make_scenarios(
+    order: Order, judge: Judge | None, on_done: Callable[[Report], None] | None = None
+) -> Report:
+    """Distil every conversation of the source.
+
+    Args:
+        order: what is to be made.
+        judge: helps the rules; it is not closed.
+        on_done: told after every conversation.
+
+    Raises:
+        UsageError: a source, a file or a judge that cannot be used.
+    """
+    report = Report()
+    known = _known(order)
+    if judge is not None:
+        await preflight(judge)
+    cases = _cases(order, known, report)
+    out = jsonio.Appender(order.out) if order.out is not None else None
+    try:
+        size = order.concurrency if judge is not None else 1
+        while batch := list(islice(cases, size)):
+            made = await asyncio.gather(*(_make(case, order, judge, report) for case in batch))
+            for case, scenario in zip(batch, made, strict=True):
+                _count(report, case, scenario)
+                if scenario is not None and out is not None:
+                    out.append(scenario.to_json())
+            if on_done is not None:
+                on_done(report)
+    finally:
+        if out is not None:
+            out.close()
+    if not report.conversations:
+        raise DataError("no conversation in the source", where=order.source)
+    return report
+
+
+def preview(order: Order) -> Scenario:
+    """Return the first scenario of the source, made by rule.
+
+    Raises:
+        DataError: no conversation of the source gives one.
+    """
+    report = Report()
+    for case in _cases(order, frozenset(), report):
+        found = distill(case.dialogue)
+        made = order.made()
+        fit = found and fit_scenario(case.dialogue, found, case.info, made, report.skipped)
+        if fit:
+            return fit
+    raise DataError("no conversation gives a scenario", where=order.source)
+
+
+def _known(order: Order) -> frozenset[str]:
+    """Return the ids of the scenarios that are there already; a torn last line is cut.
+
+    Raises:
+        DataError: a damaged line, or scenarios that were made in another way.
+    """
+    path = order.out
+    if path is None or not path.exists():
+        return frozenset()
+    if order.overwrite:
+        path.unlink()
+        return frozenset()
+    jsonio.cut_torn_tail(path)
+    ids = set()
+    for line in jsonio.read_jsonl(path):
+        where = f"{path}:{line.number}"
+        scenario = Scenario.from_json(line.value, where)
+        if scenario.meta.get("distilled") != order.made():
+            raise UsageError(
+                "the file holds scenarios that were made in another way",
+                where=where,
+                expected="the same seed, judge and settings as before",
+                mend="--overwrite, or another --out",
+            )
+        ids.add(scenario.id)
+    return frozenset(ids)
+
+
+def _cases(order: Order, known: frozenset[str], report: Report) -> Iterator[_Case]:
+    """Yield the conversations that are still to be done."""
+    seen: set[str] = set()
+    for dialogue, info in islice(conversations(order.source, report.skipped), order.limit or None):
+        report.conversations += 1
+        fit, contacts = dialogue, Counter[str]()
+        if not order.keep_contacts:
+            fit, contacts = pseudonymized(dialogue, seed=order.seed)
+        if fit.id in seen:
+            report.skipped["duplicate_id"] += 1
+        elif fit.id in known:
+            report.resumed += 1
+        else:
+            yield _Case(fit, info, contacts)
+        seen.add(fit.id)
+
+
+async def _make(case: _Case, order: Order, judge: Judge | None, report: Report) -> Scenario | None:
+    found = distill(case.dialogue)
+    if found is None:
+        report.skipped["no_goal"] += 1
+        return None
+    made = order.made()
+    scenario = fit_scenario(case.dialogue, found, case.info, made, report.skipped)
+    if judge is None or scenario is None:
+        return scenario
+    judged = await claims.ask_judge(judge, case.dialogue, found, seed=order.seed)
+    report.judged[judged.result] += 1
+    report.claims += judged.claims
+    report.dropped += judged.dropped
+    unfit: Counter[str] = Counter()
+    better = fit_scenario(case.dialogue, judged.distilled, case.info, made, unfit)
+    report.dropped["scenario_unfit"] += unfit.total()
+    return _marked(better or scenario, judged)
+
+
+def _marked(scenario: Scenario, judged: claims.Judged) -> Scenario:
+    """Return the scenario with what the judge did in its `meta`."""
+    shown = {
+        "result": judged.result, "claims": judged.claims, "dropped": dict(+judged.dropped)
+    }  # fmt: skip
+    value = scenario.to_json()
+    value["meta"] = {**value["meta"], "judge": shown}
+    return Scenario.from_json(value, scenario.id)
+
+
+def _count(report: Report, case: _Case, scenario: Scenario | None) -> None:
+    if scenario is None:
+        return
+    report.scenarios += 1
+    report.facts += len(scenario.facts)
+    report.withheld += len(scenario.withhold)
+    report.may_state_goal += scenario.may_state_goal
+    report.contacts += case.contacts
+
+
+def conversations(source: str, skipped: Counter[str]) -> Iterator[tuple[HumanDialogue, CorpusInfo]]:
+    """Yield the tidied conversations of a source as they stand, contact data included.
+
+    Args:
+        source: a file of own logs, `name:place`, a built folder, or `chitchat`.
+        skipped: records that are no conversation are added to it, by reason.
+
+    Raises:
+        UnknownNameError: neither a known corpus nor a path.
+        DataError: the place does not exist.
+    """
+    if source == "chitchat" or built.is_built(Path(source)):
+        corpus = load.open_corpus(source)
+        yield from ((dialogue, corpus.info) for dialogue in corpus.dialogues)
+        return
+    place = load.parse_source(source)
+    form = load.format_of(place.corpus)
+    where = load.source_place(place)
+
+    def reject(_: str, reason: str, __: str) -> None:
+        skipped[reason] += 1
+
+    for record in load.raw_records(form, where, reject):
+        try:
+            found = load.converted(form, record, {}, where)
+        except Unfit as unfit:
+            skipped[unfit.reason] += 1
+            continue
+        for dialogue in found:
+            turns = base.tidy(dialogue.turns, Counter())
+            if any(turn.role == "user" for turn in turns):
+                yield replace(dialogue, turns=turns), form.info
+            else:
+                skipped["no_user_turn"] += 1

@@ -1,0 +1,98 @@
+"""How a source is written, and corpora by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mimesim.corpora import base, chitchat
+from mimesim.corpora.base import Format
+from mimesim.corpora.formats import own
+from mimesim.corpora.load import CORPORA, format_of, open_corpus, parse_source
+from mimesim.errors import DataError, EnvironmentFault, UnknownNameError
+from tests.support.chats import chat, say, write_rows
+
+FORMAT = own.FORMAT
+"""An extension's format, reached by its path."""
+
+
+@pytest.mark.parametrize(
+    ("text", "corpus", "place"),
+    [
+        ("star:data/star", "star", "data/star"),
+        ("wildchat:hub:allenai/WildChat-1M@train", "wildchat", "hub:allenai/WildChat-1M@train"),
+        ("chitchat", "chitchat", ""),
+        ("logs.jsonl", "own", "logs.jsonl"),
+        ("../logs/*.csv", "own", "../logs/*.csv"),
+        ("csv:table.csv", "csv", "table.csv"),
+        ("tests.corpora.test_load:FORMAT:x.jsonl", "tests.corpora.test_load:FORMAT", "x.jsonl"),
+    ],
+)
+def test_a_source_is_taken_apart(text: str, corpus: str, place: str) -> None:
+    assert parse_source(text) == (corpus, place)
+    assert str(parse_source(text)) in (text, f"own:{text}")
+
+
+@pytest.mark.parametrize("text", ["stra:data", "wildchat-1m:x.jsonl", "chats", "messages:x", "hub:a/b"])
+def test_an_unknown_name_is_never_guessed(text: str) -> None:
+    with pytest.raises(UnknownNameError, match="expected one of"):
+        parse_source(text)
+
+
+@pytest.mark.parametrize("name", CORPORA.names())
+def test_every_corpus_has_a_format_with_terms(name: str) -> None:
+    found = format_of(name)
+    assert isinstance(found, Format)
+    assert found.info.name == name
+    assert found.info.license
+    assert found.info.citation
+
+
+def test_ids_come_from_the_place_below_the_source(tmp_path: Path) -> None:
+    rows: list[Any] = [{"turns": chat(n)["turns"]} for n in range(2)]
+    for year in ("2030", "2031"):
+        (tmp_path / "logs" / year).mkdir(parents=True)
+        write_rows(tmp_path / "logs" / year / "may.jsonl", rows)
+    names = {"may.jsonl/1", "may.jsonl/2"}
+    found = open_corpus(str(tmp_path / "logs" / "2030" / "may.jsonl"))
+    assert {dialogue.id for dialogue in found.dialogues} == names
+    for source in (tmp_path / "logs", tmp_path / "logs" / "*" / "*.jsonl"):
+        found = open_corpus(f"own:{source}")
+        assert {dialogue.id for dialogue in found.dialogues} == {
+            f"{year}/{name}" for year in ("2030", "2031") for name in names
+        }
+
+
+def test_the_order_is_that_of_the_hashes(tmp_path: Path) -> None:
+    place = write_rows(tmp_path / "logs.jsonl", (chat(n) for n in range(20)))
+    ids = [dialogue.id for dialogue in open_corpus(str(place)).dialogues]
+    assert ids == sorted(ids, key=base.order_key)
+    assert [d.id for d in open_corpus(str(place), limit=5).dialogues] == ids[:5]
+
+
+def test_damage_is_an_error_or_a_count(tmp_path: Path) -> None:
+    place = write_rows(tmp_path / "logs.jsonl", [chat(1), {"x": 1}, say("hello", name="alone")])
+    with pytest.raises(DataError, match=r"logs.jsonl:2: no_conversation"):
+        open_corpus(str(place))
+    counts = open_corpus(str(place), strict=False).counts
+    assert (counts["no_conversation"], counts["kept"]) == (1, 2)
+
+
+def test_a_converter_that_stumbles_tells_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(value: Any, options: Any) -> list[Any]:
+        return [value["absent"]]
+
+    broken = Format(info=own.INFO, convert=stumble, claims=bool)
+    monkeypatch.setattr(own, "FORMAT", broken)
+    place = write_rows(tmp_path / "logs.jsonl", [chat(1)])
+    with pytest.raises(DataError, match="logs.jsonl:1: bad_shape: KeyError"):
+        open_corpus(str(place))
+
+
+def test_an_absent_wheel_tells_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chitchat, "_PACKAGE", "no_such_package_here")
+    for source in ("chitchat", "chitchat:"):
+        with pytest.raises(EnvironmentFault, match="pip install --no-deps chitchat-dataset"):
+            open_corpus(source)
