@@ -151,7 +151,7 @@ def docs(
 ) -> None:
     """Write the page of the docs from the registry of the built-in behaviors."""
     from mimesim import jsonio
-    from mimesim.scenarios.behaviors.page import page
+    from mimesim.scenarios.behavior_page import page
 
     try:
         jsonio.write_text(out, page())

@@ -142,9 +142,8 @@ def prepare(config: RunConfig) -> Prepared:
     profile = config.profile or load_gym(config.gym).profiles[0]
     spec = gym_spec(config.gym, profile)
     config = replace(config, profile=profile)
-    written = config.action_format or _FORMATS.get(profile, "tool-call")
-    if config.gym == NO_GYM:
-        written = "plain"
+    usual = "plain" if config.gym == NO_GYM else _FORMATS.get(profile, "tool-call")
+    written = config.action_format or usual
     tasks = _tasks(config)
     judge = _judge(config)
     user = make_user(config.user, options=config.user_options) if spec.needs_user else None

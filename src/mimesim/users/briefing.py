@@ -11,8 +11,8 @@ from mimesim.errors import DataError
 from mimesim.scenarios.behaviors import get
 from mimesim.scenarios.fields import PHRASED, asked_fields
 from mimesim.scenarios.types import Scenario
-from mimesim.users.distill.questions import asks_for, questions_in
 from mimesim.users.guards import Situation, words
+from mimesim.users.questions import asks_for, questions_in
 
 _UNSAID = {"customer", "full", "user", "the", "of", "current", "id", "number"}
 """Words of a fact's name that agents leave out when they ask for it."""

@@ -22,6 +22,8 @@ LETTERS = string.ascii_uppercase
 _TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 _QUOTED = r"'((?:[^'\\]|\\.)*)'" + "|" + r'"((?:[^"\\]|\\.)*)"'
 _LITERAL = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*,?\s*)?\]", re.DOTALL)
+_ESCAPE = re.compile(r"\\(x[\da-f]{2}|u[\da-f]{4}|U[\da-f]{8}|.)", re.DOTALL)
+_CONTROL = {"n": "\n", "t": "\t", "r": "\r"}
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _MARKS = str.maketrans("", "", string.punctuation)
 
@@ -78,9 +80,8 @@ def as_list(value: Any) -> Any:
         pass
     if not _LITERAL.fullmatch(text):
         return value
-    return [
-        re.sub(r"\\(.)", r"\1", single or double) for single, double in re.findall(_QUOTED, text)
-    ]
+    pieces = re.findall(_QUOTED, text)
+    return [_ESCAPE.sub(_unescaped, single or double) for single, double in pieces]
 
 
 def as_object(value: Any) -> Any:
@@ -107,6 +108,11 @@ def raw_fields(extra: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(inner, Mapping):
         fields |= _filled(inner)
     return fields
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = found.group(1)
+    return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROL.get(code, code)
 
 
 def _filled(value: Any) -> Any:

@@ -45,6 +45,8 @@ _REGISTRY = Registry(
         if f"B{n}" in members
     },
 )
+_BY_PATH: dict[str, Behavior] = {}
+"""Id -> behavior that was named by `package.module:attribute` in this process."""
 _NOT_BEHAVIORS = {"neutral", "contrasts"}
 _NEEDS = ("id", "described", "applicable", "derive_params", "directive", "check")
 
@@ -117,6 +119,8 @@ def get(name: str) -> Behavior:
     """
     by_name = {str(taxonomy()[key]["name"]): key for key in builtin_ids()}
     key = by_name.get(name, name)
+    if key in _BY_PATH:
+        return _BY_PATH[key]
     if key not in ids() and ":" not in key:
         by_name |= {extra.name: extra.id for extra in _extensions()}
         if name not in by_name:
@@ -127,7 +131,16 @@ def get(name: str) -> Behavior:
         raise UnknownNameError(
             f"behavior {key!r} calls itself {found.id!r}", expected="the entry point's own name"
         )
-    return found
+    return found if key in ids() else _by_path(found, key)
+
+
+def _by_path(found: Behavior, path: str) -> Behavior:
+    """Keep a behavior that was named by its path, so that rows can name it by its id."""
+    if found.id in ids() and get(found.id) is not found:
+        raise UnknownNameError(
+            f"behavior {path!r} calls itself {found.id!r}, which is taken", expected="an id of its own"
+        )
+    return _BY_PATH.setdefault(found.id, found)
 
 
 def judged(behavior: Behavior) -> Judged:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-QUOTE = 400
-"""Characters of a quote at most."""
-
-_SENTENCE = re.compile(r"[^.?!\n]+(?:[.?!]+(?=\S)[^.?!\n]+)*[.?!]*")
-_NAME = re.compile(r"[a-z0-9]+")
+from mimesim.users.words import QUOTE, sentences
 
 
 class Evidence(NamedTuple):
@@ -65,21 +60,6 @@ class Distilled:
     ending_from: Evidence | None = None
 
 
-class Sentence(NamedTuple):
-    """A sentence of a turn; `text` is exactly what stands there, `start` where it begins."""
-
-    text: str
-    start: int
-
-
-def sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text. Dots inside numbers and addresses do not end one."""
-    for match in _SENTENCE.finditer(text):
-        plain = match.group().strip()
-        if plain:
-            yield Sentence(plain, match.start() + match.group().index(plain))
-
-
 def quote_at(text: str, start: int) -> str:
     """Return the sentence of `text` that holds the character at `start`, or the part around it."""
     for sentence in sentences(text):
@@ -87,8 +67,3 @@ def quote_at(text: str, start: int) -> str:
             inside = max(0, start - sentence.start - QUOTE // 2)
             return sentence.text[inside : inside + QUOTE] if inside else sentence.text[:QUOTE]
     return text.strip()[:QUOTE]
-
-
-def key_of(words: str) -> str:
-    """Return words as a key: small letters, digits and underscores."""
-    return "_".join(_NAME.findall(words.casefold()))

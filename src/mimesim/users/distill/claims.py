@@ -21,9 +21,10 @@ from mimesim.judges.base import Judge, JudgeRequest, Verdict
 from mimesim.scenarios.fields import fold, says
 from mimesim.seeds import derive
 from mimesim.users import guards
-from mimesim.users.distill.base import Distilled, Evidence, Fact, key_of
+from mimesim.users.distill.base import Distilled, Evidence, Fact
 from mimesim.users.distill.facts import unlocked
 from mimesim.users.distill.goals import quotes
+from mimesim.users.words import key_of
 
 KIND = "distill"
 """The kind of question; its template is `judge/distill`."""

@@ -20,8 +20,8 @@ from mimesim.corpora.base import HumanDialogue, HumanTurn
 from mimesim.scenarios.records import address, load_pools
 from mimesim.seeds import generator
 from mimesim.users.distill.facts import plain_answer
-from mimesim.users.distill.questions import questions_in
 from mimesim.users.distill.values import MAIL, NOUNS, PHONE, SELF
+from mimesim.users.questions import questions_in
 
 _STREET = (
     r"\b\d{1,5}[a-z]? (?:[A-Za-z'.-]+ ){1,3}(?:street|st|avenue|ave|road|rd|lane|ln|boulevard|blvd|drive|dr|way|court|ct"

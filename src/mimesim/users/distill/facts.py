@@ -14,10 +14,10 @@ from typing import NamedTuple
 from mimesim.corpora.base import HumanTurn
 from mimesim.scenarios.fields import fold, says
 from mimesim.users import briefing
-from mimesim.users.distill.base import QUOTE, Evidence, Fact, quote_at, sentences
-from mimesim.users.distill.questions import Question, answers, questions_in
+from mimesim.users.distill.base import Evidence, Fact, quote_at
 from mimesim.users.distill.values import Found, values_in
-from mimesim.users.distill.words import phrases
+from mimesim.users.questions import Question, answers, questions_in
+from mimesim.users.words import QUOTE, phrases, sentences
 
 _VAGUE = ("number", "name", "time", "date")
 """Keys that say less than the question does: a `name` that answers "who hosts it?" is the `host`."""

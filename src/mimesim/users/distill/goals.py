@@ -14,7 +14,8 @@ from typing import NamedTuple
 from mimesim.corpora.base import HumanTurn
 from mimesim.dialogue.loops import is_courtesy
 from mimesim.users import guards
-from mimesim.users.distill.base import QUOTE, Evidence, sentences
+from mimesim.users.distill.base import Evidence
+from mimesim.users.words import QUOTE, sentences
 
 _MOST = 5
 """Requests of one goal."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mimesim.users import guards
-from mimesim.users.distill.words import listed
+from mimesim.users.words import listed
 
 _OFTEN = 0.5
 _SOME = 0.25

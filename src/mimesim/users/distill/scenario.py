@@ -22,6 +22,8 @@ READ = 4000
 """Characters of one message that are read; what is pasted beyond them is no talk."""
 
 _LEAST_TURNS = 6
+_ERRAND = 8
+"""Words of a goal up to which any first message about it would repeat most of it."""
 
 
 def distill(dialogue: HumanDialogue) -> Distilled | None:
@@ -83,8 +85,7 @@ def to_scenario(
             "turns": len(dialogue.turns),
             "distilled": dict(made),
         },
-        may_state_goal=quotes(opening, found.goal)
-        or guards.echoes(guards.words(opening), guards.words(found.goal)),
+        may_state_goal=_states(opening, found.goal),
     )
     return Scenario.from_json(scenario.to_json(), f"conversation {dialogue.id}")
 
@@ -102,6 +103,13 @@ def fit_scenario(
     except DataError as error:
         skipped["end_marker" if "end marker" in error.what else "unfit"] += 1
         return None
+
+
+def _states(opening: str, goal: str) -> bool:
+    """Tell whether the person's own opening states the goal, or nobody could open without it."""
+    wanted = guards.words(goal)
+    echoes = guards.echoes(guards.words(opening), wanted)
+    return echoes or quotes(opening, goal) or len(wanted) <= _ERRAND
 
 
 def _held_back(fact: Fact, found: Distilled) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from mimesim.users.distill.words import any_of, listed
+from mimesim.users.words import any_of, listed
 
 MAIL = r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
 PHONE = (

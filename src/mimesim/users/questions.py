@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mimesim.scenarios.fields import asked_fields, fold
-from mimesim.users.distill.base import QUOTE, key_of, sentences
-from mimesim.users.distill.words import listed
+from mimesim.users.words import QUOTE, key_of, listed, sentences
 
 _LONGEST = 3
 """Words of a key at most."""
