@@ -5,7 +5,10 @@ from __future__ import annotations
 from array import array
 from pathlib import Path
 
+import pytest
+
 from mimesim.corpora.index import Entry, Index
+from mimesim.errors import EnvironmentFault
 
 
 def entry(index: Index, texts: list[int] | None = None, split: str = "") -> Entry:
@@ -45,3 +48,10 @@ def test_a_killed_process_loses_what_came_after_its_checkpoint(tmp_path: Path) -
         assert list(index.rejects()) == [b'{"reason": "x"}\n']
         index.add({"id": "c"}, entry(index), bands=[], keys=[])
         assert index.row(1)[1] == {"id": "c"}
+
+
+def test_a_damaged_or_full_disk_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFault, match="no space"), Index(tmp_path):
+        raise OSError(28, "no space left on device")
+    with pytest.raises(EnvironmentFault, match="cannot write"), Index(tmp_path) as index:
+        index._base.execute("SELECT * FROM absent")

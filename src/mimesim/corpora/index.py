@@ -101,9 +101,19 @@ class Index:
         """Return self."""
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        """Close the files."""
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        """Close the files; tell trouble with the disk in one line.
+
+        Raises:
+            EnvironmentFault: the disk is full, or the index on it is damaged.
+        """
         self.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            error = OSError(0, str(error))
+        if isinstance(error, OSError):
+            raise jsonio.disk_fault(self._spool_path.parent, error) from error
 
     # ------------------------------------------------------------------ what was seen
 
