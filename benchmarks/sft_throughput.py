@@ -1,20 +1,19 @@
 """Training throughput: `train.sft.run_sft` beside plain TRL `SFTTrainer`, same model, same rows.
 
-    python benchmarks/sft_throughput.py        -> benchmarks/sft_throughput.json
+    python -m benchmarks.sft_throughput        -> benchmarks/sft_throughput.json
 
 Both train all parameters of the same random model on the same rows with the same batch size,
 optimizer, rate and number of updates; the plain trainer does what its documentation says for rows
-that are tokens already. Runs alternate in one process, and what is reported is the median of the
-ratios of five pairs, in which the load of the machine cancels out. Rows of mixed length let ours
-save padding, rows of one length do not, so both are measured.
+that are tokens already. Runs alternate in one process with one thread, preparation included, and
+what is reported is the median of the ratios of five pairs: of CPU time, for other processes may be
+at work, with that of wall time beside it. Rows of mixed length let ours save padding, rows of one
+length do not, so both are measured.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -32,20 +31,18 @@ from transformers import PrinterCallback, Qwen3Config, Qwen3ForCausalLM
 from trl import SFTConfig, SFTTrainer
 
 import mimesim
+from benchmarks.run import Cost, machine, measured
 from mimesim import jsonio, seeds
 from mimesim.models.local import quiet_loading
 from mimesim.train.rows import TrainRow
 from mimesim.train.sft import SftConfig, run_sft
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # as a script, only this folder is on the path
-
-from benchmarks.run import machine
 from tests import tiny
 
 OUT = Path(__file__).with_name("sft_throughput.json")
 PAIRS = 5
-BATCH, UPDATES, LR = 8, 12, 1e-3
-LENGTHS = (64, 384)
+BATCH, UPDATES, LR = 4, 8, 1e-3
+LENGTHS = (32, 224)
+THREADS = 1
 TARGET = 0.95
 
 
@@ -66,10 +63,10 @@ def model() -> Any:
     words = tiny.tokenizer()
     config = Qwen3Config(
         vocab_size=len(words),
-        hidden_size=192,
-        intermediate_size=512,
-        num_hidden_layers=4,
-        num_attention_heads=6,
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=3,
+        num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=32,
         max_position_embeddings=1024,
@@ -84,7 +81,7 @@ def model() -> Any:
 
 def ours(data: Sequence[TrainRow], folder: Path) -> int:
     """Train with `run_sft`; return the number of updates."""
-    config = SftConfig(out=folder, lr=LR, batch_size=BATCH, steps=UPDATES, threads=threads())
+    config = SftConfig(out=folder, lr=LR, batch_size=BATCH, steps=UPDATES, threads=THREADS)
     return run_sft(model(), tiny.tokenizer(), data, config).steps
 
 
@@ -119,43 +116,37 @@ def plain(data: Sequence[TrainRow], folder: Path) -> int:
     return steps
 
 
-def seconds(train: Callable[[Sequence[TrainRow], Path], int], data: Sequence[TrainRow]) -> float:
-    """Return what one run takes, preparation included."""
+def cost(train: Callable[[Sequence[TrainRow], Path], int], data: Sequence[TrainRow]) -> Cost:
+    """Return what one run costs, preparation included."""
     with tempfile.TemporaryDirectory() as folder, quiet_loading(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        started = time.perf_counter()
-        steps = train(data, Path(folder))
-        took = time.perf_counter() - started
-    assert steps == UPDATES
-    return took
+        return measured(lambda: train(data, Path(folder)))
 
 
 def compare(data: Sequence[TrainRow]) -> dict[str, Any]:
     """Return the medians of alternating runs, and of the ratios of their pairs."""
     for train in (ours, plain):  # first calls load and compile things
-        seconds(train, data[: BATCH * 2])
+        cost(train, data[: BATCH * 2])
     pairs = []
     for k in range(PAIRS):
         order = (ours, plain) if k % 2 == 0 else (plain, ours)
-        took = {train.__name__: seconds(train, data) for train in order}
-        pairs.append((took["ours"], took["plain"]))
+        found = {train.__name__: cost(train, data) for train in order}
+        pairs.append((found["ours"], found["plain"]))
     tokens = sum(len(row.input_ids) for row in data)
+    mine = median(one.cpu for one, _ in pairs)
     return {
-        "ours_s": round(median(mine for mine, _ in pairs), 3),
-        "plain_s": round(median(theirs for _, theirs in pairs), 3),
-        "ours_tokens_per_s": round(tokens / median(mine for mine, _ in pairs)),
-        "throughput_ratio": round(median(theirs / mine for mine, theirs in pairs), 3),
-        "pairs_s": [[round(mine, 3), round(theirs, 3)] for mine, theirs in pairs],
+        "ours_cpu_s": round(mine, 3),
+        "plain_cpu_s": round(median(other.cpu for _, other in pairs), 3),
+        "ours_tokens_per_cpu_s": round(tokens / mine),
+        "throughput_ratio": round(median(other.cpu / one.cpu for one, other in pairs), 3),
+        "wall_ratio": round(median(other.wall / one.wall for one, other in pairs), 3),
+        "pairs_cpu_s": [[round(one.cpu, 3), round(other.cpu, 3)] for one, other in pairs],
     }
-
-
-def threads() -> int:
-    """Return the CPU threads that both use."""
-    return torch.get_num_threads()
 
 
 def main() -> None:
     """Measure both kinds of rows and write the figures."""
+    torch.set_num_threads(THREADS)
     figures = {
         name: compare(rows(BATCH * UPDATES, mixed=mixed))
         for name, mixed in (("mixed lengths", True), ("one length", False))
@@ -168,11 +159,11 @@ def main() -> None:
             "machine": machine(),
             "versions": {n: version(n) for n in ("torch", "transformers", "trl", "accelerate")}
             | {"mimesim": mimesim.__version__},
-            "command": "python benchmarks/sft_throughput.py",
+            "command": "python -m benchmarks.sft_throughput",
             "pairs": PAIRS,
             "batch": BATCH,
             "updates": UPDATES,
-            "threads": threads(),
+            "threads": THREADS,
             "figures": figures,
             "targets": {"throughput_ratio": TARGET},
             "ratios": ratios,

@@ -23,6 +23,9 @@ pytest.importorskip("datasketch")
 pytest.importorskip("phonenumbers")
 
 
+_BUILD = [sys.executable, "-m", "mimesim", "data", "build"]
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     return write_rows(tmp_path / "logs.jsonl", (chat(n) for n in range(100)))
@@ -70,8 +73,7 @@ def test_people_do_not_part(tmp_path: Path) -> None:
 def test_the_same_bytes_whatever_the_hash_seed(tmp_path: Path, logs: Path) -> None:
     for name in ("1", "2"):
         subprocess.run(
-            [sys.executable, "-m", "mimesim", "data", "build", str(logs), "--quiet"]
-            + ["--out", str(tmp_path / name)],
+            [*_BUILD, str(logs), "--quiet", "--out", str(tmp_path / name)],
             check=True,
             capture_output=True,
             env={**os.environ, "PYTHONHASHSEED": name},
@@ -279,7 +281,8 @@ def test_folders_of_others_are_left_alone(tmp_path: Path, logs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("corpus", "why"), [("mirrorbench", "serves evaluation only"), ("tau-usi", "evaluation only|may not")]
+    ("corpus", "why"),
+    [("mirrorbench", "serves evaluation only"), ("tau-usi", "evaluation only|may not")],
 )
 def test_rights(tmp_path: Path, logs: Path, corpus: str, why: str) -> None:
     cfg = replace(config(tmp_path, logs), source=(SourceConfig(corpus=corpus, place=str(logs)),))

@@ -20,7 +20,11 @@ def source(info: CorpusInfo, **counts: int) -> dict[str, Any]:
         "place": "x.jsonl",
         "terms": info.as_dict(),
         "counts": counts,
-        "parts": {"train": {**figures, "tokens": 50, "user_tokens": 25}, "validation": {}, "test": {}},
+        "parts": {
+            "train": {**figures, "tokens": 50, "user_tokens": 25},
+            "validation": {},
+            "test": {},
+        },
     }
 
 
@@ -38,7 +42,9 @@ def test_a_share_alike_part_is_warned_of() -> None:
     assert len(mixed) == 1
     assert mixed[0].startswith("shared is share-alike: everything derived from this mix")
     alone = card.as_json(summary(SHARED))["warnings"]
-    assert alone == ["shared is share-alike: what is derived from it takes over its license (CC BY-SA 4.0)"]
+    assert alone == [
+        "shared is share-alike: what is derived from it takes over its license (CC BY-SA 4.0)"
+    ]
     assert card.as_json(summary(OPEN))["warnings"] == []
 
 

@@ -47,7 +47,8 @@ def test_everyday_text_passes(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("write to jo@example.org", ""), ("http://example.org", ""), ("damn", "profanity")]
+    ("text", "reason"),
+    [("write to jo@example.org", ""), ("http://example.org", ""), ("damn", "profanity")],
 )
 def test_toxicity_is_not_about_contacts(text: str, reason: str) -> None:
     assert filters.toxicity(text) == reason

@@ -35,7 +35,9 @@ def test_a_source_is_taken_apart(text: str, corpus: str, place: str) -> None:
     assert str(parse_source(text)) in (text, f"own:{text}")
 
 
-@pytest.mark.parametrize("text", ["stra:data", "wildchat-1m:x.jsonl", "chats", "messages:x", "hub:a/b"])
+@pytest.mark.parametrize(
+    "text", ["stra:data", "wildchat-1m:x.jsonl", "chats", "messages:x", "hub:a/b"]
+)
 def test_an_unknown_name_is_never_guessed(text: str) -> None:
     with pytest.raises(UnknownNameError, match="expected one of"):
         parse_source(text)
@@ -80,14 +82,16 @@ def test_damage_is_an_error_or_a_count(tmp_path: Path) -> None:
     assert (counts["no_conversation"], counts["kept"]) == (1, 2)
 
 
-def test_a_converter_that_stumbles_tells_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_converter_that_stumbles_tells_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stumble(value: Any, options: Any) -> list[Any]:
         return [value["absent"]]
 
     broken = Format(info=own.INFO, convert=stumble, claims=bool)
     monkeypatch.setattr(own, "FORMAT", broken)
     place = write_rows(tmp_path / "logs.jsonl", [chat(1)])
-    with pytest.raises(DataError, match="logs.jsonl:1: bad_shape: KeyError"):
+    with pytest.raises(DataError, match=r"logs.jsonl:1: bad_shape: KeyError"):
         open_corpus(str(place))
 
 

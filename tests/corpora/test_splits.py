@@ -45,7 +45,7 @@ def test_a_component_too_large_for_a_share_goes_to_training() -> None:
 
 
 def test_what_a_source_fixes_stays_and_counts_for_the_shares() -> None:
-    pins = {n: "test" for n in range(10)} | {10: "train", 11: "validation"}
+    pins = dict.fromkeys(range(10), "test") | {10: "train", 11: "validation"}
     found = dealt(100, [(20, 0), (21, 10), (22, 11)], pins)
     told = parts(found)
     assert told[:10] == ["test"] * 10

@@ -8,10 +8,11 @@ from typing import Any
 
 from mimesim import jsonio, seeds
 
-WORDS = (
-    "amber bakery candle dolphin engine feather garden harbor island jacket kettle lantern "
-    "mirror needle orange pencil quarry river saddle timber umbrella velvet window yellow"
-).split()
+WORDS = [
+    *("amber", "bakery", "candle", "dolphin", "engine", "feather", "garden", "harbor", "island"),
+    *("jacket", "kettle", "lantern", "mirror", "needle", "orange", "pencil", "quarry", "river"),
+    *("saddle", "timber", "umbrella", "velvet", "window", "yellow"),
+]
 
 
 def sentence(*names: str | int, words: int = 12) -> str:
@@ -51,7 +52,9 @@ def rows_of(folder: Path, part: str) -> list[dict[str, Any]]:
 def ids_of(folder: Path, *parts: str) -> set[str]:
     """Return the ids in some parts of a built folder."""
     return {
-        row["id"] for part in parts or ("train", "validation", "test") for row in rows_of(folder, part)
+        row["id"]
+        for part in parts or ("train", "validation", "test")
+        for row in rows_of(folder, part)
     }
 
 

@@ -31,7 +31,9 @@ def build(
     sources: Annotated[list[str] | None, typer.Argument(metavar="SOURCE...", help=_SOURCES)] = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option("--recipe", help="Recipe file (TOML) with [[source]] tables; later ones win."),
+        typer.Option(
+            "--recipe", help="Recipe by name or file (TOML) with [[source]] tables; later ones win."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -63,6 +65,7 @@ def build(
 ) -> None:
     """Clean, deduplicate, split and mix conversations into rows that training reads."""
     from mimesim import config as configs
+    from mimesim.config import recipes
     from mimesim.corpora.build import BuildConfig
     from mimesim.corpora.build import build as make
 
@@ -76,8 +79,9 @@ def build(
         "--i-have-rights": ("i_have_rights", i_have_rights or None),
         "--seed": ("seed", seed),
     }
+    files = [recipes.located(path, "data") for path in recipe or []]
     flags = [configs.Flag(name, key, value) for name, (key, value) in typed.items()]
-    config = configs.load(BuildConfig, recipe or [], overrides=settings or [], flags=flags)
+    config = configs.load(BuildConfig, files, overrides=settings or [], flags=flags)
     if dry_run:
         _show(configs.dump(config), json=json)
         return

@@ -39,15 +39,7 @@ def list_tasks(json: Json = False) -> None:
         ]
         for task in tasks
     ]
-    columns = [
-        "task",
-        "axis",
-        "needs",
-        "turns",
-        "null to oracle",
-        "own rows",
-        "the user model has to",
-    ]
+    columns = ["task", "axis", "needs", "turns", "null to oracle", "own rows"]
     stdout().print(table("", columns, rows))
 
 

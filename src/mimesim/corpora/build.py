@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mimesim import __version__, jsonio, seeds
-from mimesim.config.ranges import NATURAL, POSITIVE, SHARE, check_ranges
-from mimesim.corpora import built, card, load, mixing, places, reading, writing
+from mimesim.corpora import built, card, load, places, reading, writing
 from mimesim.corpora.arranging import Arranged, Plan, arrange
 from mimesim.corpora.base import CorpusInfo
 from mimesim.corpora.cleaning import checks, overlap
@@ -204,83 +203,6 @@ def _check_rights(cfg: BuildConfig, infos: Sequence[CorpusInfo]) -> None:
         )
 
 
-def _settings(cfg: BuildConfig, sources: Sequence[Source]) -> dict[str, Any]:
-    """Return all that decides the result, keys sorted; files are known by their bytes, too."""
-    left_out = ("out", "resume", "source", "deny", "max_rejects")
-    kept = {name: value for name, value in asdict(cfg).items() if name not in left_out}
-    tokenizer = writing.tokenizer_file(cfg.tokenizer) if cfg.tokenizer else None
-    settings = {
-        **kept,
-        "tokenizer": seeds.file_fingerprint(tokenizer) if tokenizer else "",
-        "deny": [seeds.file_fingerprint(_existing(path)) for path in cfg.deny],
-        "source": [
-            {**asdict(given), "files": _hashes(source)}
-            for given, source in zip(cfg.source, sources, strict=True)
-        ],
-    }
-    plain: dict[str, Any] = jsonio.loads(jsonio.canonical(settings))
-    return plain
-
-
-def _hashes(source: Source) -> dict[str, str]:
-    """Return the hash of every file of a source; what lies on the hub is known by its name only."""
-    if source.place.startswith(places.HUB):
-        return {}
-    found = places.sources(source.place, load.format_of(source.corpus).files)
-    paths = sorted({file.path for file in found})
-    return {str(path): seeds.file_fingerprint(path) for path in paths}
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise DataError("file not found", where=str(path), expected="a deny-list")
-    return path
-
-
-def _finished(out: Path, digest: str) -> dict[str, Any]:
-    found = built.manifest(out)
-    if found.get("digest") != digest:
-        raise UsageError(
-            "this folder holds a build with other settings or of other files",
-            where=str(out),
-            expected="the same settings, or a new folder",
-            mend="choose another --out, or --set resume=false to build anew",
-        )
-    return found
-
-
-def _check_folder(out: Path) -> None:
-    """Refuse a folder whose files no build has written: they could be anyone's data.
-
-    Raises:
-        UsageError: it holds files of the names of a build, but neither a build nor its beginning.
-    """
-    if built.is_built(out) or (out / built.WORK).is_dir():
-        return
-    names = [f"{part}{ending}" for part in PARTS for ending in (".jsonl", ".parquet")]
-    found = [name for name in (*names, built.REJECTS, built.CARD) if (out / name).exists()]
-    if found:
-        raise UsageError(
-            f"{found[0]!r} stands here already, and no build has written it",
-            where=str(out),
-            expected="a new folder, or one of a build",
-            mend="choose another --out",
-        )
-
-
-def _work_folder(cfg: BuildConfig, settings: Mapping[str, Any]) -> Path:
-    """Return the folder of unfinished work; what other settings left there is thrown away."""
-    work = cfg.out / built.WORK
-    later = ("validation", "test", "format", "tokenizer", "apart", "mix_by")
-    wanted = {name: value for name, value in settings.items() if name not in later}
-    wanted["source"] = [{**one, "share": None} for one in settings["source"]]
-    stored = work / _SETTINGS
-    if not cfg.resume or not stored.is_file() or jsonio.read_json(stored) != wanted:
-        shutil.rmtree(work, ignore_errors=True)
-        jsonio.write_json(stored, wanted)
-    return work
-
-
 def _read(
     cfg: BuildConfig,
     sources: Sequence[Source],
@@ -386,15 +308,6 @@ def _overlap_line(row: Mapping[str, Any]) -> dict[str, str]:
         "reason": "overlap",
         "detail": "shares a user's text with validation or test",
     }
-
-
-def _write_rejects(out: Path, index: Index, more: Sequence[Mapping[str, Any]]) -> None:
-    path = out / built.REJECTS
-    unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("wb") as stream:
-        stream.writelines(index.rejects())
-        stream.writelines((jsonio.dumps(line) + "\n").encode("utf-8") for line in more)
-    unfinished.replace(path)
 
 
 def _files(cfg: BuildConfig, totals: writing.Totals) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _terms(terms: Mapping[str, Any]) -> list[str]:
 
 
 def _table(first: str, rows: Any) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for name, figures in rows:
         if not lines:
             heads = [first, *(head.replace("_", " ") for head in figures)]

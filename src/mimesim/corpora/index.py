@@ -187,9 +187,10 @@ class Index:
         for row in self._base.execute(
             "SELECT number, source, place, split, words, texts FROM dialogues ORDER BY number"
         ):
+            number, source, place, split, words, raw = row
             texts = array("q")
-            texts.frombytes(row[5])
-            yield Entry(*row[:5], texts)
+            texts.frombytes(raw)
+            yield Entry(number, source, place, split, words, texts)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield the (earlier, later) numbers of dialogues that share a group key."""

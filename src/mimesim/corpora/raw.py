@@ -109,8 +109,8 @@ def parquet(source: Source, on_reject: OnReject) -> Iterator[Record]:
         MissingExtraError: pyarrow is not installed.
     """
     try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+        import pyarrow as pa
+        import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError.for_extra("reading parquet", "data") from error
     number = 0

@@ -116,7 +116,7 @@ def _streamed(source: Source, on_reject: OnReject) -> Iterator[Record]:
         MissingExtraError: ijson is not installed.
     """
     try:
-        import ijson  # type: ignore[import-untyped]
+        import ijson
     except ImportError as error:
         raise MissingExtraError.for_extra(
             f"reading a large or damaged JSON document ({source.name})", "data"

@@ -163,7 +163,7 @@ def _in_word(char: str) -> bool:
 
 _NEAR: dict[str, str] = {
     "packaging": r"packag\w*|box",
-    "num_products": r"articles?|items?|things?|pieces?|products?|ordered",
+    "num_products": r"articles?|items?|things?|pieces?|products?",
     "receipt": r"receipts?",
     "days": r"days?",
 }
@@ -189,12 +189,22 @@ def says_field(text: str, field: str, value: Any) -> bool:
 
 
 def _states(sentence: str, field: str, wanted: str) -> bool:
+    if field == "num_products" and wanted in _COUNTS:
+        return _counts(_COUNTS[wanted], _NEAR[field]).search(sentence) is not None
     if not re.search(rf"\b(?:{_NEAR[field]})\b", sentence):
         return False
-    alternatives = _POLAR.get(wanted) or _COUNTS.get(wanted) or re.escape(wanted)
+    alternatives = _POLAR.get(wanted) or re.escape(wanted)
     if not _word_pattern(alternatives).search(sentence):
         return False
     return wanted != "yes" or not _word_pattern(_POLAR["no"]).search(sentence)
+
+
+@lru_cache(maxsize=8)
+def _counts(number: str, things: str) -> re.Pattern[str]:
+    """Return what says how many things there are; two days are no two things."""
+    before = rf"(?:{number})(?: \w+)? (?:{things})"
+    after = rf"ordered (?:just |only )?(?:{number})(?! \w*(?:days?|weeks?|months?|hours?)\b)"
+    return re.compile(rf"(?<!\w)(?:{before}|{after})(?!\w)")
 
 
 def date_forms(iso: str) -> tuple[str, ...]:

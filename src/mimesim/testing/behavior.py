@@ -209,7 +209,7 @@ def _dialogues(behavior: Behavior, dialogues: Sequence[Dialogue]) -> str:
     for one in dialogues:
         score = behavior.check(list(one.turns), one.case, one.params)
         same = score is one.expected or (
-            None not in (score, one.expected) and abs((score or 0) - (one.expected or 0)) < 1e-9
+            None not in (score, one.expected) and abs((score or 0) - (one.expected or 0)) < 1e-6
         )
         _need(same, f"{one.id}: {score!r} instead of {one.expected!r}")
     return f"{len(dialogues)} dialogues"

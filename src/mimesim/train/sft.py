@@ -31,6 +31,7 @@ from mimesim.models.local import quiet_loading
 from mimesim.train import launch
 from mimesim.train.folder import newest_checkpoint
 from mimesim.train.optimizers import MuonAdamW
+from mimesim.train.packing import packing_allowed
 from mimesim.train.rows import TrainRow
 
 _GROUP = 32  # batches whose rows are sorted by length together
@@ -240,9 +241,14 @@ def refuse_dropout(model: Any) -> None:
 
 
 def _refuse_packing(model: Any) -> None:
-    kinds = set(getattr(model.config, "layer_types", None) or ["full_attention"])
-    if not kinds <= {"full_attention", "sliding_attention"}:
-        raise EnvironmentFault("packing would let rows of this model see one another")
+    reason = packing_allowed(model.config)
+    if reason:
+        raise EnvironmentFault(
+            f"rows must not be packed: {reason}",
+            where=str(model.config.name_or_path or type(model).__name__),
+            expected="a model whose layers keep packed rows apart",
+            mend="set packing to false, or install what is missing",
+        )
 
 
 class _Watcher(TrainerCallback):

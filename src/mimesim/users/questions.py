@@ -59,7 +59,7 @@ _FIXED = (
     (re.compile(r"\bwhen\b"), "when"),
     (re.compile(r"\bhow (?:large|big) (?:is|a) (?:your|the)? ?(?:party|group)"), "people"),
     (re.compile(r"\bfor how many\b"), "people"),
-    (re.compile(r"\bwho (?:am i|is this)\b"), "customer_name"),
+    (re.compile(r"\bwho (?:am i|is this)\b|\b(?:what|which) name\b|\bname\b.{0,30}\bunder\b"), "customer_name"),
 )  # fmt: skip
 _POLAR = re.compile(
     r"^(?:and |also |ok(?:ay)? |so |, )*(?:do|did|does|are|is|were|was|have|has|will|would) "
@@ -102,7 +102,7 @@ _ANSWERS: dict[str, frozenset[str]] = {
         "food": "food cuisine kind type restaurant",
         "departure": "departure from where pick stations leaving location site start",
         "destination": "destination to where stations going location drop end",
-        "name": "name restaurant hotel place attraction venue where host doctor apartment departure destination",
+        "name": "name customer_name restaurant hotel place attraction venue where host doctor apartment departure destination",
         "customer_name": "customer_name name first_name",
         "phone": "phone number new_phone contact telephone",
         "email": "email contact address",

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 QUOTE = 400
 """Characters of a quoted sentence at most."""
@@ -17,10 +17,9 @@ _NAME = re.compile(r"[a-z0-9]+")
 
 
 @cache
-def _lists() -> dict[str, str]:
+def _lists() -> dict[str, Any]:
     source = files("mimesim.users").joinpath("words_en.toml")
-    read: dict[str, str] = tomllib.loads(source.read_text(encoding="utf-8"))
-    return read
+    return tomllib.loads(source.read_text(encoding="utf-8"))
 
 
 @cache
@@ -37,9 +36,8 @@ def any_of(name: str) -> str:
 
 @cache
 def phrases(name: str) -> re.Pattern[str]:
-    """Return what finds one of the phrases of a list that is separated by bars."""
-    parts = [part.strip() for part in _lists()[name].replace("\n", " ").split("|")]
-    return re.compile("|".join(part for part in parts if part), re.IGNORECASE)
+    """Return what finds one of the patterns of a list."""
+    return re.compile("|".join(_lists()[name]), re.IGNORECASE)
 
 
 class Sentence(NamedTuple):

@@ -22,8 +22,7 @@ def reason(found: HumanDialogue, **limits: Any) -> str:
     try:
         checks.checked(found, Limits(**limits), Counter())
     except Unfit as unfit:
-        assert "secret" not in unfit.detail, "details hold no text"
-        return unfit.reason
+        return "text in the detail" if "secret" in unfit.detail else unfit.reason
     return ""
 
 
@@ -46,10 +45,6 @@ def reason(found: HumanDialogue, **limits: Any) -> str:
     ],
 )
 def test_reasons(texts: list[str], limits: dict[str, Any], expected: str) -> None:
-    if expected == "no_user_turn" and limits:
-        with pytest.raises(Unfit):
-            checks.checked(dialogue(*texts), Limits(**limits), Counter())
-        return
     assert reason(dialogue(*texts), **limits) == expected
 
 

@@ -12,7 +12,14 @@ from mimesim.errors import DataError
 
 
 def test_case_and_punctuation_do_not_count() -> None:
-    assert overlap.words_of("Hello, WORLD -- it's me_too!") == ["hello", "world", "it", "s", "me", "too"]
+    assert overlap.words_of("Hello, WORLD -- it's me_too!") == [
+        "hello",
+        "world",
+        "it",
+        "s",
+        "me",
+        "too",
+    ]
     assert overlap.words_of("ﬁne ＡＢ") == ["fine", "ab"]
     assert overlap.words_of("猫が好き") == ["猫", "が", "好", "き"]
 

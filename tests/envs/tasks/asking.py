@@ -105,7 +105,9 @@ def _extreme(shape: Mapping[str, Any], defs: Mapping[str, Any], best: bool) -> A
     if kind in ("integer", "number"):
         return shape["maximum"] if best else shape["minimum"]
     if "enum" in shape:
-        return {"AI": "HUMAN", "REFUSED": "REFUSED", "none": "none"}[shape["enum"][0]] if best else (
-            "ACCEPTED" if "ACCEPTED" in shape["enum"] else shape["enum"][0]
+        return (
+            {"AI": "HUMAN", "REFUSED": "REFUSED", "none": "none"}[shape["enum"][0]]
+            if best
+            else ("ACCEPTED" if "ACCEPTED" in shape["enum"] else shape["enum"][0])
         )
     return [] if kind == "array" else ""

@@ -64,7 +64,9 @@ def test_a_python_list_kept_as_text_is_read_back(items: list[str]) -> None:
     assert answers.as_list(str(items)) == items
 
 
-@pytest.mark.parametrize("text", ["__import__('os')", "['a', x]", "['a' 'b'", "just words", "[1 2]"])
+@pytest.mark.parametrize(
+    "text", ["__import__('os')", "['a', x]", "['a' 'b'", "just words", "[1 2]"]
+)
 def test_what_is_no_list_stays_as_it_is_and_nothing_is_run(text: str) -> None:
     assert answers.as_list(text) == text
 

@@ -22,11 +22,22 @@ BINARY = {**FANTOM, "question_type": "tom:info_accessibility:binary", "correct_a
 
 @pytest.mark.parametrize(
     ("inside", "worth"),
-    [("b", 1), ("B", 1), ("(b)", 1), ("b.", 1), ("(b).", 1), ("a", 0), ("b or c", 0), ("b) yes", 0)],
+    [
+        ("b", 1),
+        ("B", 1),
+        ("(b)", 1),
+        ("b.", 1),
+        ("(b).", 1),
+        ("a", 0),
+        ("b or c", 0),
+        ("b) yes", 0),
+    ],
 )
 def test_fantom_choice(inside: str, worth: float) -> None:
     assert reward("fantom", BELIEF, f"<answer>{inside}</answer>") == worth
-    assert reward("fantom", {**BELIEF, "correct_answer": "1"}, f"<answer>{inside}</answer>") == worth
+    assert (
+        reward("fantom", {**BELIEF, "correct_answer": "1"}, f"<answer>{inside}</answer>") == worth
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +55,7 @@ def test_fantom_list(inside: str, worth: float) -> None:
     [
         ("Yes", True), ("true, he was", True), ("I say yes, she did", True), ("she knows it", True),
         ("No", False), ("false", False), ("she does not know it", False), ("well, no.", False),
-        ("yes and no", None), ("perhaps", None), ("she knows it, no.", None),
+        ("yes and no.", None), ("perhaps", None), ("she knows it, no.", None),
     ],
 )  # fmt: skip
 def test_fantom_binary(inside: str, polarity: bool | None) -> None:
@@ -76,7 +87,9 @@ def test_hitom_refuses_damaged_options(choices: str) -> None:
         hitom.parse_options(choices)
 
 
-@pytest.mark.parametrize("cands", ["['basket', 'drawer']", '["basket", "drawer"]', ["basket", "drawer"]])
+@pytest.mark.parametrize(
+    "cands", ["['basket', 'drawer']", '["basket", "drawer"]', ["basket", "drawer"]]
+)
 def test_paratomi_wants_the_gold_word_alone(cands: Any) -> None:
     row = {"story": "['a.', 'b.']", "question": "q", "cands": cands, "correct_answer": "basket"}
     task = task_from("paratomi", row)

@@ -40,7 +40,9 @@ def test_a_judge_that_writes_prose_is_missing_data(name: str) -> None:
     assert (episode.outcome.reward, episode.outcome.success) == (None, None)
 
 
-@pytest.mark.parametrize("answer", ['{"score": 1.2}', '{"score": NaN}', '{"score": "high"}', "{}", ""])
+@pytest.mark.parametrize(
+    "answer", ['{"score": 1.2}', '{"score": NaN}', '{"score": "high"}', "{}", ""]
+)
 def test_numbers_out_of_range_nan_or_nothing_are_missing_data(answer: str) -> None:
     judge = RubricJudge(Scripted(lambda messages, sampling: answer))
     (episode,) = episodes(load_rows("mirrorbench").tasks[:1], Ends("oracle"), judge=judge)
@@ -202,7 +204,11 @@ def test_userllm_cuts_the_stock_prefix() -> None:
 def test_userllm_role_adherence() -> None:
     assert [userllm.role_adherence(n, 5) for n in range(6)] == [1, 0, 0, 1, 1, None]
     options = ["a pen", "a saddle", "bread", "salt", "milk"]
-    row = {"source": "commonsense_qa", "intent": "i", "choices": {"text": options, "label": list("ABCDE")}}
+    row = {
+        "source": "commonsense_qa",
+        "intent": "i",
+        "choices": {"text": options, "label": list("ABCDE")},
+    }
     assert reward("userllm", row, "hard to say") == 1
     assert reward("userllm", row, "A Pen!") == 0
     assert reward("userllm", row, "is it a pencil?") == 1

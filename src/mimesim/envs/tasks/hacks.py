@@ -25,7 +25,7 @@ LONG_TURN = 60
 _ANNOUNCES = re.compile(
     r"\bas (?:instructed|requested by the prompt|the (?:user|persona|character) (?:described|above))\b"
     r"|\bmy (?:persona|character|role|instructions?|directives?) (?:is|are|says?|tells?|requires?)\b"
-    r"|\bi(?:['’]m| am) (?:supposed|meant|told|instructed) to (?:act|be|play|behave|withhold|pretend)\b"
+    r"|\bi(?:['’]m| am) (?:supposed|meant|told|instructed) to (?:act|play|behave|withhold|pretend)\b"
     r"|\bi(?:['’]ll| will| am going to|['’]m going to) (?:now )?(?:pretend|simulate|role-?play|play the)\b"
     r"|\b(?:staying|remaining) in character\b|\b(?:simulated|role-?play(?:ed|ing)?) user\b"
     r"|\bas an? (?:ai|language model|assistant)\b",

@@ -7,12 +7,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mimesim.dialogue.types import PublicMessage
-from mimesim.scenarios.behaviors.base import Behavior, Situation, customer_turns
+from mimesim.dialogue.types import PublicMessage, Role
+from mimesim.scenarios.behaviors.base import Behavior, Situation
 from mimesim.scenarios.behaviors.cues import EXCLUSION, REQUEST
+from mimesim.scenarios.fields import fold
 
-CLAUSE = re.compile(r"\b(?:and|also|plus)\b|[;?!.\n,]+")
-ASK = re.compile(r"\b(?:and|also|plus)\b|[;?!.\n]+")
+CLAUSE = re.compile(r"\b(?:and|also|plus)\b|[;?!.,]+")
+ASK = re.compile(r"\b(?:and|also|plus)\b|[;?!.]+")
+
+
+def clauses(turns: Sequence[PublicMessage], mark: re.Pattern[str]) -> list[list[str]]:
+    """Return the folded clauses of each customer turn; a line break always divides."""
+    said = [message.content for message in turns if message.role is Role.USER]
+    return [[c for line in text.splitlines() for c in mark.split(fold(line))] for text in said]
 
 
 class ArtificialConstraintStacking(Behavior):
@@ -25,8 +32,8 @@ class ArtificialConstraintStacking(Behavior):
         self, turns: Sequence[PublicMessage], case: Situation, params: Mapping[str, Any]
     ) -> float | None:
         """A third per clause that takes a means away."""
-        clauses = [c for text in customer_turns(turns) for c in CLAUSE.split(text)]
-        return min(sum(bool(EXCLUSION.search(c)) for c in clauses) / 3, 1.0)
+        said = [clause for turn in clauses(turns, CLAUSE) for clause in turn]
+        return min(sum(bool(EXCLUSION.search(c)) for c in said) / 3, 1.0)
 
 
 class RequestOverloading(Behavior):
@@ -44,13 +51,8 @@ class RequestOverloading(Behavior):
         self, turns: Sequence[PublicMessage], case: Situation, params: Mapping[str, Any]
     ) -> float | None:
         """Requests in the fullest turn, as a share of those asked for."""
-        best = max(
-            (
-                sum(bool(REQUEST.search(c)) for c in ASK.split(text))
-                for text in customer_turns(turns)
-            ),
-            default=0,
-        )
+        counts = [sum(bool(REQUEST.search(c)) for c in turn) for turn in clauses(turns, ASK)]
+        best = max(counts, default=0)
         return min(best / int(params["n_requests"]), 1.0)
 
 

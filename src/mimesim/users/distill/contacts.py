@@ -71,6 +71,9 @@ _ASKED = {
     "email": "email", "phone": "phone", "new_phone": "phone", "customer_name": "name", "first_name": "name",
     "last_name": "name", "username": "username", "full_address": "address", "new_address": "address",
     "address": "address", "zip_code": "zip", "password": "secret", "pin": "secret", "pin_number": "secret",
+    "security_answer": "secret",
+    "street_address": "address",
+    "new_name": "name",
     "social_security_number": "secret", "card_number": "card", "credit_card_number": "card", "birth": "birthday",
     "date_birth": "birthday", "mother_maiden_name": "secret", "security_code": "secret", "passport_number": "secret",
 }  # fmt: skip
@@ -110,7 +113,6 @@ def pseudonymized(dialogue: HumanDialogue, *, seed: int) -> tuple[HumanDialogue,
         seed: another one gives other stand-ins.
     """
     real = _real(dialogue.turns)
-    real = {_SPACES.sub(" ", value): kind for value, kind in real.items()}
     table = _table(real, generator(seed, "stand-ins", dialogue.id))
     if not table:
         return dialogue, Counter()
@@ -173,9 +175,11 @@ def _answer(text: str, kind: str) -> str:
 
 
 def _note(found: dict[str, str], value: str, kind: str) -> None:
-    value = value.strip(" .,;:!?'\"")
-    if 1 < len(value) <= _LONGEST:
-        found.setdefault(value, kind)
+    """Take a value down once; the case tells names apart from words, and nothing else."""
+    value = _SPACES.sub(" ", value.strip(" .,;:!?'\""))
+    known = value in found or (kind != "name" and _fold(value) in map(_fold, found))
+    if 1 < len(value) <= _LONGEST and not known:
+        found[value] = kind
 
 
 def _table(real: Mapping[str, str], rng: random.Random) -> dict[str, str]:

@@ -81,11 +81,10 @@ _CUT = re.compile(
 
 
 class Goal(NamedTuple):
-    """A goal, the words it was made of, and whether the person's own opening states it."""
+    """A goal and the words it was made of."""
 
     text: str
     said: tuple[Evidence, ...]
-    stated_at_once: bool
 
 
 def goal_of(turns: Sequence[HumanTurn]) -> Goal | None:
@@ -95,12 +94,9 @@ def goal_of(turns: Sequence[HumanTurn]) -> Goal | None:
     if not found:
         return None
     text = "; ".join(request for request, _ in found)
-    opening = own[0][1]
-    if quotes(opening, text):
-        shorter = [_shortened(request) for request, _ in found]
-        text = "; ".join(shorter)
-    stated = quotes(opening, text) or guards.echoes(guards.words(opening), guards.words(text))
-    return Goal(text, tuple(said for _, said in found), stated)
+    if quotes(own[0][1], text):
+        text = "; ".join(_shortened(request) for request, _ in found)
+    return Goal(text, tuple(said for _, said in found))
 
 
 def _requests(own: Sequence[tuple[int, str]]) -> list[tuple[str, Evidence]]:

@@ -36,9 +36,6 @@ _GOING = (
     r"\b(?:go|goes|going|get|travel|traveling|travelling|head|headed|heading|train|trains|bus|taxi|cab|flight|trip"
     r"|ride|transport|transportation|way|commute|fly|flying|drive|driving|come|coming|return|back|take me|bring me)"
 )
-_DOING = frozenset(
-    ["be", "book", "find", "get", "take", "go", "see", "visit", "have", "eat", "stay", "arrive", "leave", "make", "know", "help", "reserve", "pick", "do", "use", "give", "buy", "check", "work", "sleep", "say", "change", "walk", "dine", "drink", "play", "continue", "meet", "contact", "speak", "talk", "finish", "me", "us", "my", "your", "our", "it", "that", "this", "and", "him", "her", "them", "try", "pay", "ask", "tell"]
-)  # fmt: skip
 _OLD_KEYS = {"order": "order_id", "account": "account_id", "ref": "reference_number", "id": "id"}
 
 
@@ -200,7 +197,7 @@ def _titled(match: re.Match[str]) -> tuple[str, str]:
 def _place(key: str) -> _Read:
     def read(match: re.Match[str]) -> tuple[str, str]:
         words = _until(match.group("value"), listed("stop") | listed("weekday"))
-        named = bool(words) and words[0].casefold() not in _DOING
+        named = bool(words) and words[0].casefold() not in listed("doing")
         return (
             (key, " ".join(words))
             if named and not re.match(r"(?:the )?\d", " ".join(words))
