@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from mimesim import jsonio
 from mimesim.cli.data import app
 from mimesim.cli.main import invoke
-from tests.support.chats import chat, contents, ids_of, say, write_rows
+from tests.support.chats import chat, contents, ids_of, say, sentence, write_rows
 
 pytest.importorskip("datasketch")
 pytest.importorskip("phonenumbers")
@@ -267,6 +267,25 @@ def test_inspect_of_a_built_folder_and_of_a_damaged_file(tmp_path: Path, chats: 
     shown = run("inspect", raw(b"{")(tmp_path), "--json")
     found = jsonio.loads(shown.stdout.splitlines()[-1])
     assert (found["counts"]["bad_json"], found["counts"]["kept"]) == (1, 8)
+
+
+def test_a_table_with_columns_of_its_own(tmp_path: Path) -> None:
+    table = tmp_path / "tickets.csv"
+    rows = [f"{n},{who},{sentence('csv', n, who)}" for n in range(20) for who in ("cust", "us")]
+    table.write_text("\n".join(["ticket,sender,body", *rows]) + "\n", "utf-8")
+    columns = {"id": "ticket", "role": "sender", "text": "body", "user": "cust"}
+    options = [part for key, value in columns.items() for part in ("--option", f"{key}={value}")]
+    shown = run("inspect", f"csv:{table}", *options, "--json")
+    assert jsonio.loads(shown.stdout.splitlines()[-1])["counts"]["kept"] == 20
+    pairs = ", ".join(f'{key} = "{value}"' for key, value in columns.items())
+    recipe = tmp_path / "csv.toml"
+    recipe.write_text(
+        f'[[source]]\ncorpus = "csv"\nplace = "{table}"\noptions = {{ {pairs} }}\n', "utf-8"
+    )
+    build(tmp_path / "built", "--recipe", recipe)
+    assert len(ids_of(tmp_path / "built")) == 20
+    recipe.write_text('[[source]]\ncorpus = "csv"\nplace = "x"\noptions = { ids = "a" }\n', "utf-8")
+    assert "unknown option 'ids'" in refused("--recipe", recipe, "--out", tmp_path / "x")
 
 
 def test_a_deny_list_is_made_and_used(tmp_path: Path, chats: Path) -> None:

@@ -237,3 +237,13 @@ def test_the_public_form_of_an_action() -> None:
 def test_unknown_format() -> None:
     with pytest.raises(UnknownNameError, match="tool-call"):
         get_format("toolcall")
+
+
+def test_the_plain_format_says_everything_as_it_stands() -> None:
+    plain = get_format("plain")
+    for text in ("act now", '{"choice": "answer", "content": "x"}', "ask me"):
+        assert plain.parse(AgentMove(text), SPEC) == AgentAction(Choice.ACTION, text)
+        assert plain.render(AgentAction(Choice.ACTION, text)) == text
+    assert plain.parse(AgentMove("<think>a</think>b"), SPEC).content == "b"
+    assert plain.parse(AgentMove("x" * (MAX_CONTENT + 1)), SPEC).problem
+    assert plain.tool_schema(SPEC) == ()

@@ -6,6 +6,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,8 @@ from mimesim import jsonio, seeds
 from mimesim.errors import ConfigError, UnknownNameError
 from mimesim.scenarios import behaviors, procedure
 from mimesim.scenarios import manual as manuals
-from mimesim.scenarios.compose import compose, split_of
+from mimesim.scenarios.behaviors import Situation
+from mimesim.scenarios.compose import compose, held_out_cell, split_of
 from mimesim.scenarios.types import DENIED, ESCALATED, GRANTED, Row
 
 MANUAL = manuals.load()
@@ -130,6 +134,7 @@ def test_a_broken_invariant_is_dropped_under_its_name(monkeypatch: pytest.Monkey
         {"count": -1},
         {"neutral_share": 1.5},
         {"split": "dev"},
+        {"replay": "all"},
         {"behaviors": {}},
         {"behaviors": {"B1": -1.0, "B2": 2.0}},
         {"behaviors": {"B1": 0.0}},
@@ -144,6 +149,86 @@ def test_wrong_arguments_are_refused(wrong: dict[str, object]) -> None:
 def test_an_unknown_behavior_is_named() -> None:
     with pytest.raises(UnknownNameError, match="'B31'"):
         compose(MANUAL, seed=1, count=1, behaviors="B31")
+
+
+def test_held_out_cells_are_met_in_the_test_split_only() -> None:
+    cells = {(r.name, b) for r in MANUAL.request_types for b in behaviors.builtin_ids()}
+    held = {cell for cell in cells if held_out_cell(*cell)}
+    assert 0.08 < len(held) / len(cells) < 0.18
+    for split in ("train", "validation"):
+        rows = compose(MANUAL, seed=6, count=600, split=split, neutral_share=0).rows
+        assert not {(row.subflow, row.behavior) for row in rows} & held
+    tested = compose(MANUAL, seed=6, count=600, split="test", neutral_share=0).rows
+    assert {(row.subflow, row.behavior) for row in tested} & held
+    for row in compose(MANUAL, seed=6, count=600, neutral_share=0).rows:
+        if (row.subflow, row.behavior) in held:
+            assert row.split == "test"
+
+
+def test_a_matched_neutral_row_differs_in_the_behavior_alone() -> None:
+    rows = compose(MANUAL, seed=5, count=90, neutral_share=0.5, matched=True).rows
+    twins = [(a, b) for a, b in pairwise(rows) if a.behavior and not b.behavior]
+    assert len(twins) >= 40
+    for played, neutral in twins:
+        assert (played.record, played.env) == (neutral.record, neutral.env)
+        assert (neutral.params, neutral.directive) == ({}, "")
+        assert played.index != neutral.index
+
+
+def test_a_budget_that_is_too_short_for_a_behavior_is_dropped_under_v10() -> None:
+    result = compose(MANUAL, seed=1, count=6, neutral_share=0, behaviors="B4", turn_budget=2)
+    assert result.dropped == {"V10": 6}
+    assert compose(MANUAL, seed=1, count=3, turn_budget=4).rows[0].turn_budget == 4
+
+
+def test_a_replay_takes_what_was_said_out_of_the_game() -> None:
+    plain = compose(MANUAL, seed=2, count=80, neutral_share=0, behaviors="B3").rows
+    cut = compose(MANUAL, seed=2, count=80, neutral_share=0, behaviors="B3", replay="cut").rows
+    after = compose(MANUAL, seed=2, count=80, neutral_share=0, behaviors="B3", replay="identity")
+    assert len(plain) == len(cut) == 80
+    for row in after.rows:
+        case = Situation.of(row, MANUAL)
+        assert case.replayed
+        assert not {*row.params["withheld_fields"]} & {*case.request.identity}
+    assert {f for row in cut for f in row.params["withheld_fields"]} & {"order_id", "zip_code"}
+
+
+def test_a_manual_without_limits_grants_everything_and_never_plays_b4(tmp_path: Path) -> None:
+    raw = manuals.read_toml(manuals.PACKS / "company" / "manual.toml")
+    lines = [
+        'name = "shop"',
+        'company = "Corner Shop"',
+        "general = []",
+        *_toml("tools", raw["tools"]),
+        *_toml("flows", raw["flows"]),
+        *_toml("requests", [{**r, "limits": []} for r in raw["requests"][:6]]),
+    ]
+    path = tmp_path / "manual.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    shop = manuals.load(str(path))
+    rows = compose(shop, seed=1, count=120).rows
+    assert len(rows) == 120
+    assert {procedure.verdict(row, shop) for row in rows} == {GRANTED}
+    assert "B4" not in {row.behavior for row in rows}
+    nothing = compose(shop, seed=1, count=4, neutral_share=0, behaviors="B4")
+    assert nothing.dropped == {"no behavior applies": 4}
+
+
+def _toml(name: str, tables: list[dict[str, Any]]) -> list[str]:
+    """Write tables as TOML; JSON texts, lists and inline tables are TOML, too."""
+
+    def value(thing: Any) -> str:
+        if isinstance(thing, dict):
+            return "{ " + ", ".join(f"{k} = {value(v)}" for k, v in thing.items()) + " }"
+        if isinstance(thing, list):
+            return "[" + ", ".join(map(value, thing)) + "]"
+        return jsonio.dumps(thing)
+
+    return [
+        line
+        for table in tables
+        for line in (f"[[{name}]]", *(f"{key} = {value(thing)}" for key, thing in table.items()))
+    ]
 
 
 def test_composing_leaves_global_randomness_alone() -> None:

@@ -19,9 +19,10 @@ RAW = read_toml(PACKS / "company" / "manual.toml")
 
 
 def test_the_pack_is_broad_enough() -> None:
-    assert len(MANUAL.request_types) >= 12
-    assert len({r.flow for r in MANUAL.request_types}) >= 5
+    assert len(MANUAL.request_types) >= 40
+    assert len({r.flow for r in MANUAL.request_types}) == len(MANUAL.flows) >= 8
     assert sum(r.held_out for r in MANUAL.request_types) >= 3
+    assert len(MANUAL.limits) >= 30
     for request in MANUAL.request_types:
         outcomes = {limit.outcome for limit in MANUAL.limits_of(request.name)}
         assert outcomes == {DENIED, ESCALATED}, request.name
@@ -72,6 +73,10 @@ def spoil(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         (lambda r: r["requests"][0]["required"].append("new_phone"), "new_phone"),
         (lambda r: r["limits"][0].update(name="unwritten"), "unwritten"),
         (lambda r: r["limits"][0].update(outcome="granted"), "outcome"),
+        (lambda r: r["limits"][0].update(when=[]), "when is []"),
+        (lambda r: r["limits"][0].update(when=[{"days": "7 or so"}]), "no comparison"),
+        (lambda r: r["limits"][0].update(when=[{"days": 7}]), "days is 7"),
+        (lambda r: r["limits"][0].update(when=["days > 7"]), "when is 'days > 7'"),
         (lambda r: r["tools"].append(r["tools"][0]), "twice"),
         (lambda r: r["tools"][0].update(kind="magic"), "magic"),
         (lambda r: r["general"].append("Say ###STOP### at the end."), "end marker"),
@@ -81,6 +86,30 @@ def test_a_manual_that_does_not_hold_together_is_refused(change: Any, told: str)
     with pytest.raises((DataError, UnknownNameError)) as caught:
         parse(spoil(change), "m.toml")
     assert told in str(caught.value)
+
+
+def test_request_types_of_the_first_version_are_as_they_were() -> None:
+    kept = {
+        *("return_wrong_size", "return_damaged", "return_change_of_mind", "order_cancel"),
+        *("order_change_address", "order_add_item", "order_faster_delivery", "parcel_missing"),
+        *("parcel_late_credit", "parcel_wrong_item", "account_change_phone"),
+        *("account_recover_username", "account_reset_password", "billing_unknown_fee"),
+        *("billing_double_charge", "billing_promo_expired", "subscription_extension"),
+        "subscription_refund_month",
+    }
+    assert kept <= {r.name for r in MANUAL.request_types}
+    cancel = MANUAL.request("order_cancel")
+    assert cancel.required == ("customer_name", "order_id", "email", "refund_target")
+    assert cancel.limits == ("shipped", "high_value")
+
+
+def test_every_limit_is_used_and_no_condition_reads_a_stranger() -> None:
+    assert {m.name for m in MANUAL.limits} == {n for r in MANUAL.request_types for n in r.limits}
+    for request in MANUAL.request_types:
+        returned = {n for s in request.procedure for n in MANUAL.tool(s.tool).returns}
+        known = {*request.required, *returned, "as_of"}
+        for limit in MANUAL.limits_of(request.name):
+            assert set(limit.reads) <= known, f"{request.name}: {limit.name}"
 
 
 def test_a_damaged_file_is_one_clear_line(tmp_path: Any) -> None:

@@ -63,7 +63,9 @@ def _played(raw: dict[str, Any]) -> Played:
         row = replace(row, behavior=raw["behavior"], params=params)
         if params or not behaviors.get(raw["behavior"]).told:
             row = replace(row, directive=behaviors.get(raw["behavior"]).directive(params))
-    turns = [(PublicMessage(Role(t["role"]), t["text"]), t.get("replayed", False)) for t in raw["turns"]]
+    turns = [
+        (PublicMessage(Role(t["role"]), t["text"]), t.get("replayed", False)) for t in raw["turns"]
+    ]
     before = tuple(message for message, replayed in turns if replayed)
     return Played(
         id=raw["id"],

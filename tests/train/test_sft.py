@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, Qwen3_5TextConfig
 
-from mimesim.errors import ConfigError, DataError
+from mimesim.errors import ConfigError, DataError, EnvironmentFault
 from mimesim.models import templates
 from mimesim.models.base import ChatMessage
 from mimesim.train import sft
@@ -45,9 +46,9 @@ def weights(model: Any) -> torch.Tensor:
 
 
 def mean_nll(model: Any, held: list[TrainRow]) -> float:
-    value = held_out_nll(model, held).summary()["nll"]
-    assert isinstance(value, float)
-    return value
+    found = held_out_nll(model, held)
+    tokens = [token for part in (found.nll, found.end) for row in part.values() for token in row]
+    return math.fsum(tokens) / len(tokens)
 
 
 @pytest.mark.parametrize("rank", [0, 4])
@@ -150,6 +151,52 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr() == ("", "")
 
 
+def test_packed_rows_train_as_padded_ones_do(tmp_path: Path) -> None:
+    """Rows laid end to end in a micro-batch do not see one another."""
+    padded, packed = (
+        run_sft(tiny.model(), TOKENIZER, rows(), config(tmp_path, packing=packing))
+        for packing in (False, True)
+    )
+    told = [event.loss for event in padded.history]
+    assert [event.loss for event in packed.history] == pytest.approx(told, abs=1e-5)
+    assert torch.allclose(weights(packed.model), weights(padded.model), atol=1e-5)
+
+
+def test_packing_is_refused_where_a_state_runs_on(tmp_path: Path) -> None:
+    model = tiny.model()
+    model.config = Qwen3_5TextConfig(vocab_size=320, num_hidden_layers=4)
+    with pytest.raises(EnvironmentFault, match=r"must not be packed: linear attention"):
+        run_sft(model, TOKENIZER, rows(), config(tmp_path, packing=True))
+
+
+def test_checkpointed_activations_change_nothing(tmp_path: Path) -> None:
+    plain, checkpointed = (
+        run_sft(tiny.model(), TOKENIZER, rows(), config(tmp_path, gradient_checkpointing=on))
+        for on in (False, True)
+    )
+    told = [event.loss for event in plain.history]
+    assert [event.loss for event in checkpointed.history] == pytest.approx(told, abs=1e-5)
+
+
+def test_mixed_precision_keeps_the_weights_and_computes_in_bf16(tmp_path: Path) -> None:
+    plain, mixed = (
+        run_sft(tiny.model(), TOKENIZER, rows(), config(tmp_path, precision=precision))
+        for precision in ("model", "mixed")
+    )
+    assert {p.dtype for p in mixed.model.parameters()} == {torch.float32}
+    first, other = plain.history[0].loss, mixed.history[0].loss
+    assert other != first
+    assert other == pytest.approx(first, abs=0.02)
+
+
+def test_a_finished_run_is_saved_whole(tmp_path: Path) -> None:
+    done = run_sft(tiny.model(), TOKENIZER, rows(), config(tmp_path, steps=1))
+    done.save(tmp_path / "model")
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
+    assert torch.equal(weights(again), weights(done.model))
+    assert done.sharded is None
+
+
 def test_held_out_loss_counts_learnt_tokens_only() -> None:
     model = tiny.model()
     (row,) = rows(1)
@@ -161,10 +208,9 @@ def test_held_out_loss_counts_learnt_tokens_only() -> None:
         for i, label in enumerate(row.labels)
         if label != templates.IGNORED
     ]
-    alone = held_out_nll(model, [row]).nll["r0"]
-    assert alone == pytest.approx(wanted, abs=1e-5)
-    padded = held_out_nll(model, rows(5), batch_size=5).nll["r0"]
-    assert padded == pytest.approx(wanted, abs=1e-5)
+    for found in (held_out_nll(model, [row]), held_out_nll(model, rows(5), batch_size=5)):
+        assert found.nll["r0"] == pytest.approx(wanted[:-1], abs=1e-5)
+        assert found.end["r0"] == pytest.approx(wanted[-1:], abs=1e-5)
 
 
 def test_intervals_are_over_conversations() -> None:

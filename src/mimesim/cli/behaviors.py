@@ -114,7 +114,10 @@ def show(
             [f"{n['name']}: {n['contrast']}" for n in facts["judge"]["not"]],
         ),
     ):
-        say("\n".join([f"{title}:" if lines else f"{title}: none", *(f"  {x}" for x in lines)]), json=json)
+        say(
+            "\n".join([f"{title}:" if lines else f"{title}: none", *(f"  {x}" for x in lines)]),
+            json=json,
+        )
     if rows:
         given = in_words(rows[0].params)
         with_params = f" (here: {given})" if given else ""

@@ -11,6 +11,7 @@ import typer
 
 from mimesim.cli import from_logs
 from mimesim.cli.output import emit_json, in_words, near, note, say, stdout
+from mimesim.errors import ConfigError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Human conversations.")
 app.command("from-logs")(from_logs.command)
@@ -31,9 +32,7 @@ def build(
     sources: Annotated[list[str] | None, typer.Argument(metavar="SOURCE...", help=_SOURCES)] = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--recipe", help="Recipe by name or file (TOML) with [[source]] tables; later ones win."
-        ),
+        typer.Option("--recipe", help="Recipe by name or file (TOML): sources, shares, settings."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -63,7 +62,12 @@ def build(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Clean, deduplicate, split and mix conversations into rows that training reads."""
+    """Clean, deduplicate, split and mix conversations into rows that training reads.
+
+    For example: mimesim data build star:data/star casino:data/casino.json logs.jsonl --out out/mix
+
+    The same command again goes on where it was killed. A wrong name lists all corpora.
+    """
     from mimesim import config as configs
     from mimesim.config import recipes
     from mimesim.corpora.build import BuildConfig
@@ -101,13 +105,18 @@ def inspect(
     ] = 0,
     samples: Annotated[int, typer.Option(min=0, help="Conversations to show.")] = 2,
     turns: Annotated[int, typer.Option(min=0, help="Turns shown of each.")] = 6,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="key=value of the format, e.g. id=ticket for csv."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Show terms, counts and a few conversations of a corpus, after cleaning and filtering."""
     from mimesim.corpora.load import open_corpus
     from mimesim.corpora.show import summary
 
-    corpus = open_corpus(source, limit=limit or None, strict=False)
+    options = dict(_pair(text) for text in option or [])
+    corpus = open_corpus(source, limit=limit or None, strict=False, options=options)
     found = summary(corpus, samples=samples, turns=turns)
     if json:
         emit_json(found)
@@ -130,6 +139,13 @@ def fingerprint(
     say(f"{found['fingerprints']} fingerprints -> {near(out)}", json=json)
     if json:
         emit_json(found)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"cannot read {text!r}", where="--option", expected="key=value")
+    return key.strip(), value.strip()
 
 
 def _tables(sources: Sequence[str] | None) -> list[dict[str, str]] | None:

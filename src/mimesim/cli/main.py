@@ -38,6 +38,7 @@ VERBS: dict[str, Verb] = {
     "data": Verb("data", "Look at human conversations."),
     "scenarios": Verb("scenarios", "Compose the cases that users bring."),
     "behaviors": Verb("behaviors", "Look at the 13 realistic behaviors."),
+    "tasks": Verb("tasks", "Look at the tasks that train and measure user models."),
     "gyms": Verb("gyms", "Look at the gyms and make tasks."),
     "users": Verb("users", "Look at the users an agent can meet."),
     "validate": Verb("validate", "Check input files; all errors at once."),

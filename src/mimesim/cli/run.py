@@ -15,6 +15,9 @@ from mimesim.errors import UsageError
 Files = Annotated[list[Path] | None, typer.Option("--config", help="Config file; repeatable.")]
 Text = Annotated[str | None, typer.Option()]
 Whole = Annotated[int | None, typer.Option()]
+Scenarios = Annotated[
+    Path | None, typer.Option(help="Scenario file: user and agent talk without a gym.")
+]
 _AGENT = (
     "Agent: scripted:eager, scripted:patient, model:<model>, policy:<folder>, http:<url> or "
     "python:<module:callable>."
@@ -27,9 +30,7 @@ def command(
     profile: Annotated[str | None, typer.Option(help="Task profile of the gym.")] = None,
     split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
-    scenarios: Annotated[
-        Path | None, typer.Option(help="Scenario file: user and agent talk without a gym.")
-    ] = None,
+    scenarios: Scenarios = None,
     agent: Annotated[str | None, typer.Option(help=_AGENT)] = None,
     user: Annotated[str | None, typer.Option(help="User; `mimesim users list` names all.")] = None,
     judge: Annotated[str | None, typer.Option(help="Judge, where the gym takes one.")] = None,

@@ -40,7 +40,9 @@ def compose(
     split: Annotated[str, typer.Option("--split", help="train, validation, test or all.")] = "all",
     behaviors: Annotated[
         str,
-        typer.Option("--behaviors", help="all (13), annotated, installed, or ids joined by commas."),
+        typer.Option(
+            "--behaviors", help="all (13), annotated, installed, or ids joined by commas."
+        ),
     ] = "all",
     manual: ManualName = "company",
     replay: Annotated[
@@ -50,7 +52,8 @@ def compose(
         bool, typer.Option("--matched", help="Neutral rows take the case of the row before.")
     ] = False,
     view: Annotated[
-        str, typer.Option("--view", help="flat rows, or task (behavior task), or compat (JSON texts).")
+        str,
+        typer.Option("--view", help="flat rows, or task (behavior task), or compat (JSON texts)."),
     ] = "flat",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Compose, write nothing.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print results only.")] = False,

@@ -9,7 +9,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from mimesim.cli import convert
 from mimesim.cli.output import emit_json, in_words, near, say, stderr, stdout
+from mimesim.errors import UsageError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Train a user or an agent.")
 
@@ -114,15 +116,40 @@ def user(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Train a user on human chats; tells the held-out NLL of human turns before and after."""
-    verb = _Verb("user", "mimesim.train.midtrain:UserConfig", "user", _user)
+    """Train a user: on human chats (midtrain, thought), or by reinforcement in tasks (rl).
+
+    The recipe decides which. The first tells the held-out NLL of human turns before and after, the
+    second the reward on held-out rows, by judges it was not trained on.
+    """
+    verb = _user_verb(recipe)
     config = verb.config(recipe, settings, {"seed": seed, "out": out}, quick=quick)
     if dry_run:
         _show(config, json=json)
+    elif inspect and verb.run is not _user:
+        raise UsageError(
+            "--inspect shows rows of supervised training",
+            expected="a recipe such as midtrain or thought",
+            mend="see `mimesim tasks show <task>` for the rows of a task",
+        )
     elif inspect:
         _inspect(config, rows, json=json)
     else:
         verb.train(config, quiet=quiet, json=json)
+
+
+def _user_verb(recipe: Sequence[Path] | None) -> _Verb:
+    """Return the kind of user training that the recipe is for."""
+    from mimesim import config as configs
+    from mimesim.config import recipes
+
+    runs = {
+        "mimesim.train.user_rl:UserRlConfig": _user_rl,
+        "mimesim.train.user_warmstart:SpeakerConfig": _warm_start_user,
+    }
+    target = configs.meant_for([recipes.located(path, "user") for path in recipe or []]) or ""
+    if target not in runs:
+        return _Verb("user", "mimesim.train.midtrain:UserConfig", "user", _user)
+    return _Verb("user", target, "user", runs[target])
 
 
 def _inspect(config: Any, rows: int, *, json: bool) -> None:
@@ -160,6 +187,35 @@ def _user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
         f"{config.seed})"
     )
     return text, result
+
+
+def _user_rl(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
+    from mimesim.train.user_rl import train_user_rl
+
+    result = train_user_rl(config, on_batch=bar.batches(config.batches))
+    lines = []
+    for name, before in result["before"].items():
+        after = result["after"][name]
+        for part, first in (before["parts"] or {"": before["numbers"]}).items():
+            last = (after["parts"] or {"": after["numbers"]})[part]
+            if part in ("", "behaving", "neutral") and "reward" in first and "reward" in last:
+                low, high = last["reward"]["ci95"]
+                interval = "" if low is None else f" [{low:.3f}, {high:.3f}]"
+                lines.append(
+                    f"{name} {part}".strip()
+                    + f", held out: reward {first['reward']['value']:.3f} -> "
+                    f"{last['reward']['value']:.3f}{interval} (n = {last['reward']['n']}, judge "
+                    f"{after['judge'] or 'none'}, seed {config.seed})"
+                )
+    return "\n".join(lines) or f"{result['steps']} batches, not scored", result
+
+
+def _warm_start_user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
+    from mimesim.train.user_warmstart import warm_start_speaker
+
+    result = warm_start_speaker(config, on_progress=bar.steps)
+    text = f"{result['steps']} updates on {result['demonstrations']} demonstrations, whose mean "
+    return f"{text}reward is {result['demonstrated_reward']:.2f} (judge rule)", result
 
 
 def _warm_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
@@ -228,7 +284,9 @@ class _Bar:
 
         def tell(log: Any) -> None:
             values = log.values
-            text = f"batch {log.batch}/{total}, success {values.get('episode/success', 0):.0%}"
+            text = f"batch {log.batch}/{total}"
+            if "episode/success" in values:
+                text += f", success {values['episode/success']:.0%}"
             text += f", reward {values.get('reward', 0):.2f}"
             if "csd/gate_mean" in values:
                 text += f", gate {values['csd/gate_mean']:.2f}"
@@ -261,3 +319,4 @@ _mount(
     _Verb("agent", "mimesim.train.agent:AgentConfig", "agent", _agent),
     "Train an agent against a frozen user with GRPO, with CSD where csd.alpha is above 0.",
 )
+app.command("convert")(convert.command)

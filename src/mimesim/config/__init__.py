@@ -92,6 +92,21 @@ def load(
     return typing.cast(T, value)
 
 
+def meant_for(files: Sequence[Path | str]) -> str | None:
+    """Return the config class, `module:name`, that the last file which says so is for.
+
+    A file that cannot be read says nothing here; `load` tells what is wrong with it.
+    """
+    for name in reversed(files):
+        try:
+            said = read_file(Path(name))[0].get(FOR)
+        except ConfigError:
+            continue
+        if isinstance(said, str):
+            return said
+    return None
+
+
 def from_options(cls: type[T], options: Mapping[str, Any] | None, *, where: str) -> T:
     """Build a dataclass from options given by name, with the same checks as a config file.
 

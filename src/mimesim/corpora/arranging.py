@@ -119,9 +119,18 @@ def _overlapping(columns: _Columns, dealt: Dealt) -> list[int]:
     if not len(texts):
         return []
     held = parts[owners] != TRAIN
-    shared = numpy.isin(texts, numpy.unique(texts[held])) & ~held
+    shared = _among(texts, numpy.unique(texts[held])) & ~held
     found: list[int] = numpy.unique(owners[shared]).tolist()
     return found
+
+
+def _among(values: Any, wanted: Any) -> Any:
+    """Tell which values are among sorted ones; `numpy.isin` would take several times the memory."""
+    if not len(wanted):
+        return numpy.zeros(len(values), dtype=bool)
+    places = numpy.searchsorted(wanted, values)
+    places[places == len(wanted)] = 0
+    return wanted[places] == values
 
 
 def _mixed(order: list[int], columns: _Columns, plan: Plan) -> list[int]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from mimesim import __version__, jsonio, seeds
-from mimesim.corpora import built, card, load, places, reading, writing
+from mimesim.config.ranges import NATURAL, POSITIVE, SHARE, check_ranges
+from mimesim.corpora import built, card, folder, load, mixing, places, reading, writing
 from mimesim.corpora.arranging import Arranged, Plan, arrange
 from mimesim.corpora.base import CorpusInfo
 from mimesim.corpora.cleaning import checks, overlap
@@ -25,9 +26,6 @@ from mimesim.corpora.index import Index
 from mimesim.corpora.reading import Reading, Rules, Source
 from mimesim.corpora.splits import PARTS, Shares
 from mimesim.errors import ConfigError, DataError, UsageError
-
-_LOCK = ".build.lock"
-_SETTINGS = "settings.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +132,8 @@ def build(
         on_progress: is told the source and how far reading got.
 
     Returns:
-        The manifest: schema, digest, settings, sources, files, splits, shared, label.
+        The manifest: schema, digest, mimesim, settings, sources, splits, shared_texts,
+        tokens_known, files.
 
     Raises:
         ConfigError: no source.
@@ -147,12 +146,12 @@ def build(
     _check_rights(cfg, infos)
     settings = _settings(cfg, sources)
     digest = seeds.fingerprint(jsonio.canonical(settings))
-    with jsonio.open_locked(cfg.out / _LOCK):
+    with jsonio.open_locked(cfg.out / folder.LOCK):
         if cfg.resume and built.is_built(cfg.out):
-            return _finished(cfg.out, digest)
-        _check_folder(cfg.out)
+            return folder.finished(cfg.out, digest)
+        folder.check_free(cfg.out)
+        work = folder.work_folder(cfg.out, settings, fresh=not cfg.resume)
         (cfg.out / built.MANIFEST).unlink(missing_ok=True)
-        work = _work_folder(cfg, settings)
         with Index(work) as index:
             _read(cfg, sources, index, on_progress)
             arranged = arrange(index, _plan(cfg, sources))
@@ -166,7 +165,6 @@ def build(
         }
         jsonio.write_json(cfg.out / built.MANIFEST, manifest)
         shutil.rmtree(work)
-    (cfg.out / _LOCK).unlink(missing_ok=True)
     return manifest
 
 
@@ -175,7 +173,7 @@ def _sources(cfg: BuildConfig) -> list[Source]:
         raise ConfigError("no source to build from", expected="name:place, once or more")
     found = []
     for source in cfg.source:
-        info = load.format_of(source.corpus).info
+        info = load.format_of(source.corpus, source.options).info
         found.append(
             Source(
                 corpus=source.corpus,
@@ -189,6 +187,39 @@ def _sources(cfg: BuildConfig) -> list[Source]:
             )
         )
     return found
+
+
+def _settings(cfg: BuildConfig, sources: Sequence[Source]) -> dict[str, Any]:
+    """Return all that decides the result, keys sorted; files are known by their bytes, too."""
+    left_out = ("out", "resume", "source", "deny", "max_rejects")
+    kept = {name: value for name, value in asdict(cfg).items() if name not in left_out}
+    tokenizer = writing.tokenizer_file(cfg.tokenizer) if cfg.tokenizer else None
+    settings = {
+        **kept,
+        "tokenizer": seeds.file_fingerprint(tokenizer) if tokenizer else "",
+        "deny": [seeds.file_fingerprint(_existing(path)) for path in cfg.deny],
+        "source": [
+            {**asdict(given), "files": _hashes(source)}
+            for given, source in zip(cfg.source, sources, strict=True)
+        ],
+    }
+    plain: dict[str, Any] = jsonio.loads(jsonio.canonical(settings))
+    return plain
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise DataError("file not found", where=str(path), expected="a deny-list")
+    return path
+
+
+def _hashes(source: Source) -> dict[str, str]:
+    """Return the hash of every file of a source; what lies on the hub is known by its name only."""
+    if source.place.startswith(places.HUB):
+        return {}
+    form = load.format_of(source.corpus, source.options)
+    paths = sorted({file.path for file in places.sources(source.place, form.files)})
+    return {str(path): seeds.file_fingerprint(path) for path in paths}
 
 
 def _check_rights(cfg: BuildConfig, infos: Sequence[CorpusInfo]) -> None:
@@ -218,7 +249,7 @@ def _read(
             on_progress(sources[state.source].corpus, state)
 
     reading.read_all(index, sources, rules, tell)
-    _write_rejects(cfg.out, index, [])
+    folder.write_rejects(cfg.out, index)
     for source, counts in zip(sources, reading.counts_of(index), strict=True):
         _check_rejects(cfg, source, counts)
 
@@ -269,17 +300,10 @@ def _write(
     """Write parts, rejects and card; return what the manifest says of them."""
     tokens = writing.token_counter(cfg.tokenizer) if cfg.tokenizer else None
     totals = writing.write_parts(index, arranged, cfg.out, cfg.format, tokens)
-    overlapping = Counter[int]()
-    lines = []
-    for number in arranged.overlapping:
-        source, row = index.row(number)
-        overlapping[source] += 1
-        lines.append(_overlap_line(row))
-    _write_rejects(cfg.out, index, lines)
     counts = reading.counts_of(index)
-    for number in range(len(infos)):
-        counts[number]["left_out_overlap"] += overlapping[number]
-        counts[number]["left_out_mixing"] += arranged.mixed_out[number]
+    folder.write_rejects(cfg.out, index, _overlaps(index, arranged.overlapping, counts))
+    for count, mixed_out in zip(counts, arranged.mixed_out, strict=True):
+        count["left_out_mixing"] += mixed_out
     summary = {
         "sources": [
             {
@@ -301,13 +325,19 @@ def _write(
     return {**summary, "files": _files(cfg, totals)}
 
 
-def _overlap_line(row: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "where": f"{row['source']}:{row['id']}",
-        "kind": "filtered",
-        "reason": "overlap",
-        "detail": "shares a user's text with validation or test",
-    }
+def _overlaps(
+    index: Index, numbers: Sequence[int], counts: Sequence[Counter[str]]
+) -> Iterator[dict[str, str]]:
+    """Yield the notes of training dialogues that left for a shared text, and count them."""
+    for number in numbers:
+        source, row = index.row(number)
+        counts[source]["left_out_overlap"] += 1
+        yield {
+            "where": f"{row['source']}:{row['id']}",
+            "kind": "filtered",
+            "reason": "overlap",
+            "detail": "shares a user's text with validation or test",
+        }
 
 
 def _files(cfg: BuildConfig, totals: writing.Totals) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from mimesim.corpora import base, built, chitchat, packs, places
 from mimesim.corpora.base import Corpus, CorpusInfo, Format, HumanDialogue, Record, Unfit
 from mimesim.corpora.cleaning import checks, pii
 from mimesim.corpora.raw import OnReject
-from mimesim.errors import DataError, UsageError
+from mimesim.errors import DataError, UnknownNameError, UsageError
 from mimesim.registry import Registry
 
 _FORMATS = "mimesim.corpora.formats"
@@ -32,7 +32,7 @@ _FORMATS = "mimesim.corpora.formats"
 CORPORA = Registry(
     "corpus",
     {
-        name: f"{_FORMATS}.{file}:FORMAT"
+        name: f"{_FORMATS}.{file}:{'with_options' if name == 'csv' else 'FORMAT'}"
         for name, file in {
             "abcd": "abcd",
             "sgd": "sgd",
@@ -66,7 +66,7 @@ CORPORA = Registry(
     },
     group="corpora",
 )
-"""`module:FORMAT`; each is a `corpora.base.Format`."""
+"""Each is a `corpora.base.Format`, or makes one from the options of its source."""
 
 _MARKS = re.compile(r"[/\\.*?\[]")
 _BY_PATH = re.compile(r"(?P<corpus>[\w.]+\.\w+:[A-Za-z_]\w*)(?::(?P<place>.+))?")
@@ -103,13 +103,24 @@ def parse_source(text: str) -> Place:
     return Place(name, place)
 
 
-def format_of(corpus: str) -> Format:
+def format_of(corpus: str, options: Mapping[str, Any] | None = None) -> Format:
     """Return the format of a corpus.
 
+    Args:
+        corpus: its name.
+        options: of its source, for formats that depend on them.
+
     Raises:
-        UnknownNameError: no such corpus.
+        UnknownNameError: no such corpus, or an extension that is none.
+        ConfigError: an option that the format does not know.
     """
-    found: Format = CORPORA.load(corpus, needs=("info", "convert"))
+    found = CORPORA.load(corpus)
+    if callable(found):
+        found = found(options or {})
+    if not isinstance(found, Format):
+        raise UnknownNameError(
+            f"{corpus!r} is no corpus", expected="a corpora.base.Format, or what makes one"
+        )
     return found
 
 
@@ -177,7 +188,7 @@ def read_source(
         UnknownNameError: no such corpus.
         DataError: the place does not exist.
     """
-    form, place = format_of(source.corpus), source_place(source)
+    form, place = format_of(source.corpus, options), source_place(source)
     for record in raw_records(form, place, on_reject):
         try:
             dialogues = converted(form, record, options, place)
@@ -188,13 +199,20 @@ def read_source(
             yield record.where, dialogue
 
 
-def open_corpus(name: str, *, limit: int | None = None, strict: bool = True) -> Corpus:
+def open_corpus(
+    name: str,
+    *,
+    limit: int | None = None,
+    strict: bool = True,
+    options: Mapping[str, Any] | None = None,
+) -> Corpus:
     """Load a corpus: `name:place`, a file of own logs, a built folder, or `chitchat` alone.
 
     Args:
         name: the source.
         limit: most dialogues; the first in the order of their ids' hashes.
         strict: whether a damaged record is an error; otherwise it is counted.
+        options: of the format, e.g. the columns of a table.
 
     Raises:
         UnknownNameError: neither a known corpus nor a path.
@@ -217,8 +235,8 @@ def open_corpus(name: str, *, limit: int | None = None, strict: bool = True) -> 
             )
         counts[reason] += 1
 
-    info = format_of(source.corpus).info
-    for where, dialogue in read_source(source, {}, refuse):
+    info = format_of(source.corpus, options).info
+    for where, dialogue in read_source(source, options or {}, refuse):
         counts["conversations"] += 1
         counts.update(dialogue.left_out)
         if dialogue.id in kept:

@@ -131,7 +131,7 @@ class _Reader:
         self._all = counts
         self._counts = counts[number]
         self._tell = tell
-        self._form: Format = load.format_of(self._source.corpus)
+        self._form: Format = load.format_of(source.corpus, source.options)
         self._silent = False
         self._duplicates = Duplicates(index, self._earlier, rules.threshold)
 
@@ -250,7 +250,7 @@ def _forbids_training(value: Any) -> bool:
 
 def terms(source: Source) -> CorpusInfo:
     """Return the terms of a source's corpus."""
-    return load.format_of(source.corpus).info
+    return load.format_of(source.corpus, source.options).info
 
 
 def left_out(counts: Mapping[str, int]) -> dict[str, int]:

@@ -1,16 +1,29 @@
 """How far two judges, or a judge and people, agree on the same items.
 
 An item that either side left without a verdict (None) is left out and counted, never scored.
+`compare` tells everything about two lists of scores in [0, 1], with intervals; the shares of items
+agreed on stand over those that both decided and over all that were asked about.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from mimesim.seeds import generator
+from mimesim.stats import Interval, wilson
 
 L = TypeVar("L", bound=Hashable)
+Pairs = Sequence[tuple[float, float]]
+
+DRAWS = 500
+THRESHOLD = 0.5
+"""From this score on an item counts as a yes."""
+STEPS = 4
+"""Scores are rounded to quarters for the kappa of grades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +76,142 @@ def _agreement(
     ) / (n * n)
     share = sum(a == b for a, b in pairs) / n
     return Agreement(n, excluded, share, 1 - seen / chance if chance else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two raters on the same items, by scores in [0, 1].
+
+    Attributes:
+        asked: items that both were asked about; n: those that both decided.
+        missing: items that the first, and that the second rater left without a score.
+        share: equal yes or no (from `THRESHOLD` on), of n; share_of_all: of all asked.
+        kappa: Cohen's, of yes and no.
+        weighted: Cohen's with quadratic weights, of scores in quarters.
+        spearman: rank correlation.
+        means: mean score of either, over the n items.
+    """
+
+    asked: int
+    n: int
+    missing: tuple[int, int]
+    share: Interval
+    share_of_all: Interval
+    kappa: Interval
+    weighted: Interval
+    spearman: Interval
+    means: tuple[float | None, float | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values; each interval as value and bounds."""
+        told: dict[str, Any] = {"asked": self.asked, "n": self.n, "missing": list(self.missing)}
+        for name in ("share", "share_of_all", "kappa", "weighted", "spearman"):
+            one: Interval = getattr(self, name)
+            bounds = None if one.low is None or one.high is None else [one.low, one.high]
+            told[name] = {"value": one.value, "ci95": bounds}
+        return told | {"means": list(self.means)}
+
+
+def compare(
+    first: Sequence[float | None], second: Sequence[float | None], *, seed: int = 0
+) -> Comparison:
+    """Compare two raters' scores of the same items, in the same order.
+
+    Raises:
+        ValueError: the lists differ in length, or a score lies outside [0, 1].
+    """
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    if not all(0 <= score <= 1 for pair in pairs for score in pair):
+        raise ValueError("scores lie in [0, 1]")
+    same = sum((a >= THRESHOLD) == (b >= THRESHOLD) for a, b in pairs)
+    n, asked = len(pairs), len(first)
+    return Comparison(
+        asked=asked,
+        n=n,
+        missing=(sum(a is None for a in first), sum(b is None for b in second)),
+        share=wilson(same, n),
+        share_of_all=wilson(same, asked),
+        kappa=interval(pairs, _kappa, seed),
+        weighted=interval(pairs, _weighted, seed),
+        spearman=interval(pairs, spearman, seed),
+        means=(_mean([a for a, _ in pairs]), _mean([b for _, b in pairs])),
+    )
+
+
+def spearman(pairs: Pairs) -> float | None:
+    """Return the rank correlation, ties at their mean rank; None where a side does not vary."""
+    return _pearson(_ranks([a for a, _ in pairs]), _ranks([b for _, b in pairs]))
+
+
+def interval(
+    pairs: Pairs, statistic: Callable[[Pairs], float | None], seed: int, draws: int = DRAWS
+) -> Interval:
+    """Return a statistic with its percentile bootstrap over items.
+
+    Draws in which it is undefined are left out; with fewer than half of them left, or one item,
+    there are no bounds.
+    """
+    value, n = statistic(pairs), len(pairs)
+    if value is None or n < 2:
+        return Interval(value, None, None, n, "no interval")
+    rng = generator(seed, "agreement", n)
+    drawn = [statistic(rng.choices(pairs, k=n)) for _ in range(draws)]
+    found = sorted(one for one in drawn if one is not None)
+    if len(found) * 2 < draws:
+        return Interval(value, None, None, n, "no interval")
+    low, high = (found[math.floor(q * (len(found) - 1) + 0.5)] for q in (0.025, 0.975))
+    return Interval(value, low, high, n, f"bootstrap over {n} items, {len(found)} draws")
+
+
+def slot_score(label: str, slot: str) -> float:
+    """Return the score that a choice between two slots gives to what stands in `slot`.
+
+    Raises:
+        ValueError: a label that is neither slot nor a tie.
+    """
+    if label.casefold() == "tie":
+        return 0.5
+    if label not in ("A", "B"):
+        raise ValueError(f"{label!r} is none of A, B and Tie")
+    return float(label == slot)
+
+
+def _kappa(pairs: Pairs) -> float | None:
+    chosen = [(a >= THRESHOLD, b >= THRESHOLD) for a, b in pairs]
+    return agreement([a for a, _ in chosen], [b for _, b in chosen]).kappa
+
+
+def _weighted(pairs: Pairs) -> float | None:
+    grades = [(_grade(a), _grade(b)) for a, b in pairs]
+    return ordinal_agreement([a for a, _ in grades], [b for _, b in grades]).kappa
+
+
+def _grade(score: float) -> int:
+    return math.floor(STEPS * score + 0.5)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for place in order[start:end]:
+            ranks[place] = (start + end - 1) / 2
+        start = end
+    return ranks
+
+
+def _pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
+    a, b = _mean(first), _mean(second)
+    if a is None or b is None:
+        return None
+    left, right = [x - a for x in first], [y - b for y in second]
+    size = math.sqrt(math.fsum(x * x for x in left) * math.fsum(y * y for y in right))
+    return math.fsum(x * y for x, y in zip(left, right, strict=True)) / size if size else None

@@ -1,6 +1,7 @@
 """The judge protocol: a typed question, and a verdict, a failure or a refusal, never a made-up score.
 
-A judge reads public text only. Only a `Verdict` holds a value; what could not be read or was
+A judge reads public text only; the thoughts that the judge of some behaviors may read are the one
+exception, made in `judges.behavior`. Only a `Verdict` holds a value; what could not be read or was
 refused keeps its raw text, is left out of every mean and counted.
 """
 
@@ -16,6 +17,8 @@ from mimesim.dialogue.types import Identity, Usage
 from mimesim.errors import JudgeError
 
 T = TypeVar("T", bound=BaseModel)
+Rule = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+"""Inputs -> the verdict as JSON values, or None where the rule is silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class JudgeRequest(Generic[T]):
         seed: seed of this call.
         trial: repetition of the same question; separates cached answers.
         rule: what a rule judge answers from the same inputs; None = rules cannot decide.
+        held_out: the same of a second rule judge, which shares no cue with the first; it scores
+            what was trained on the first.
     """
 
     kind: str
@@ -36,9 +41,8 @@ class JudgeRequest(Generic[T]):
     schema: type[T]
     seed: int
     trial: int = 0
-    rule: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = field(
-        default=None, compare=False
-    )
+    rule: Rule | None = field(default=None, compare=False)
+    held_out: Rule | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From a door name, `rule` or `model:<model>`, to a judge."""
+"""From a door name, `rule`, `rule-heldout` or `model:<model>`, to a judge."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ REGISTRY = Registry(
     "judge",
     {
         "rule": "mimesim.judges.load:make_rule",
+        "rule-heldout": "mimesim.judges.load:make_held_out",
         "model": "mimesim.judges.load:make_model",
     },
 )
@@ -33,7 +34,7 @@ def make_judge(name: str, *, options: Mapping[str, Any] | None = None) -> Judge:
     """Make the judge that `name` says.
 
     Args:
-        name: `rule`, `model:<model>` with any model that `models.load` knows, or the name of an
+        name: `rule`, `rule-heldout`, `model:<model>` with any model that `models.load` knows, or the name of an
             extension.
         options: for models the fields of `JudgeSettings`, `cache` (a file that keeps verdicts) and
             `model` (a table of options of the model); none for rules.
@@ -51,9 +52,21 @@ def make_judge(name: str, *, options: Mapping[str, Any] | None = None) -> Judge:
 
 def make_rule(rest: str, options: Mapping[str, Any]) -> Judge:
     """Make the rule judge; it takes neither a name nor options."""
-    if rest or options:
-        raise UsageError(f"judge 'rule' takes neither {rest!r} nor options", expected="rule alone")
+    _alone("rule", rest, options)
     return RuleJudge()
+
+
+def make_held_out(rest: str, options: Mapping[str, Any]) -> Judge:
+    """Make the second rule judge, whose cues the first does not know; see `make_rule`."""
+    _alone("rule-heldout", rest, options)
+    return RuleJudge(held_out=True)
+
+
+def _alone(name: str, rest: str, options: Mapping[str, Any]) -> None:
+    if rest or options:
+        raise UsageError(
+            f"judge {name!r} takes neither {rest!r} nor options", expected=f"{name} alone"
+        )
 
 
 def make_model(rest: str, options: Mapping[str, Any]) -> Judge:

@@ -2,7 +2,8 @@
 
 A gym that wants to work offline puts the rule beside the inputs of its question
 (`JudgeRequest.rule`), so the gym, not the judge, knows what the rule is. Results are labelled
-`rule` and never stand in one table with those of a model.
+`rule` and never stand in one table with those of a model. `rule-heldout` is a second one for what
+was trained on the first: it shares no cue with it, and few questions bring such a rule.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class RuleJudge:
-    """Decides by rules, the same way every time."""
+    """Decides by rules, the same way every time; `held_out` takes the question's second rule."""
 
-    def __init__(self) -> None:
-        self.identity = Identity("rule", "rule")
+    def __init__(self, *, held_out: bool = False) -> None:
+        self._held_out = held_out
+        self.identity = Identity("rule", "rule-heldout" if held_out else "rule")
 
     async def judge(self, request: JudgeRequest[T]) -> JudgeResult[T]:
         """Apply the rule of the question; without one, or where it is silent, the result failed.
@@ -31,9 +33,11 @@ class RuleJudge:
         Raises:
             EnvError: the rule answers in another form than it declares, a bug of the gym.
         """
-        if request.rule is None:
-            return Failed(f"no rule for {request.kind}")
-        value = request.rule(request.inputs)
+        rule = request.held_out if self._held_out else request.rule
+        if rule is None:
+            kind = "held-out rule" if self._held_out else "rule"
+            return Failed(f"no {kind} for {request.kind}")
+        value = rule(request.inputs)
         if value is None:
             return Failed("the rule cannot decide")
         try:

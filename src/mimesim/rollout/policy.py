@@ -6,7 +6,7 @@ are sampled ids kept as they are. The source hands the finished records to a tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +43,22 @@ class PolicyConfig:
         check_ranges(self, COUNT, "max_tokens")
 
 
+Given = Callable[[Task], Sequence[ChatMessage]]
+"""Task -> what was said before the policy's first reply, after the opening; ends on the other side.
+
+It is context: its `assistant` turns were not sampled and carry no gradient.
+"""
+
+
 class PolicySource:
     """Makes one `PolicyAgent` an episode and keeps the token records by episode key."""
 
-    def __init__(self, model: TokenModel, config: PolicyConfig | None = None) -> None:
+    def __init__(
+        self, model: TokenModel, config: PolicyConfig | None = None, given: Given | None = None
+    ) -> None:
         self._model = model
         self.config = config or PolicyConfig()
+        self._given = given
         self._agents: dict[str, PolicyAgent] = {}
 
     @property
@@ -60,7 +70,8 @@ class PolicySource:
 
     def start(self, *, task: Task, seed: int, key: str) -> PolicyAgent:
         """Make the agent of one episode; a retried episode replaces its record."""
-        agent = PolicyAgent(self._model, self.config, seed, key)
+        given = tuple(self._given(task)) if self._given is not None else ()
+        agent = PolicyAgent(self._model, self.config, seed, key, given)
         self._agents[key] = agent
         return agent
 
@@ -91,7 +102,15 @@ def make_policy(
 class PolicyAgent:
     """One episode of the policy."""
 
-    def __init__(self, model: TokenModel, config: PolicyConfig, seed: int, key: str) -> None:
+    def __init__(
+        self,
+        model: TokenModel,
+        config: PolicyConfig,
+        seed: int,
+        key: str,
+        given: Sequence[ChatMessage] = (),
+    ) -> None:
+        self._given = given
         self._codec = model.codec
         self._session: TokenSession = model.session(key)
         self._config = config
@@ -135,7 +154,7 @@ class PolicyAgent:
             messages = [ChatMessage("system", view.observation.system)]
             texts = [view.observation.first_user] + [m.content for m in view.messages]
             text = "\n\n".join(t for t in texts if t)
-            ids = self._codec.prompt_ids([*messages, ChatMessage("user", text)])
+            ids = self._codec.prompt_ids([*messages, ChatMessage("user", text), *self._given])
             self._record = TokenRecord(tuple(ids), header)
         else:
             ids = self._codec.suffix_ids(_heard(view.messages[self._seen :]))

@@ -173,9 +173,7 @@ def conditions(value: Any, where: str) -> tuple[Mapping[str, Any], ...]:
         DataError: no list of maps, or a condition that is neither values nor a comparison.
     """
     if not isinstance(value, list | tuple) or not value:
-        raise DataError(
-            f"when is {value!r}", where=where, expected='such as [{ days = ">45" }]'
-        )
+        raise DataError(f"when is {value!r}", where=where, expected='such as [{ days = ">45" }]')
     ways = []
     for entry in value:
         way = reading.mapping({"when": entry}, "when", where=where)

@@ -80,7 +80,7 @@ def check_behavior(
     return [_found(name, check) for name, check in checks]
 
 
-class _Wrong(Exception):  # noqa: N818 - never leaves this module
+class _Wrong(Exception):
     """What a check found wrong."""
 
 

@@ -6,10 +6,9 @@ construction: it is injected into the gym and no optimizer knows it.
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +16,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from transformers import PrinterCallback, TrainerCallback
-from trl import GRPOConfig
+from transformers import PrinterCallback
 
 from mimesim import config as configs
 from mimesim import jsonio
@@ -32,12 +30,12 @@ from mimesim.seeds import derive, file_fingerprint
 from mimesim.train.coach import Coach, RuleCoach
 from mimesim.train.collect import GymCollector, NoteConfig, World
 from mimesim.train.credit import CreditConfig
-from mimesim.train.folder import newest_checkpoint, training_folder
+from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CsdConfig, CsdTrainer
+from mimesim.train.rl import BatchLog, Keeper, OnBatch, grpo_arguments, last_means
 from mimesim.users.load import make_user
 
-_MARK = "mimesim.json"
-"""Written last into a checkpoint."""
+__all__ = ["AgentConfig", "BatchLog", "OnBatch", "train_agent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,17 +105,6 @@ class AgentConfig:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLog:
-    """Numbers of one generation batch, averaged over its optimizer steps."""
-
-    batch: int
-    values: Mapping[str, float]
-
-
-OnBatch = Callable[[BatchLog], None]
-
-
 def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict[str, Any]:
     """Train, or go on where an interrupted run stopped; return the result record.
 
@@ -162,13 +149,13 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     collector = GymCollector(
         world, tasks, tokenizer, config.policy, config.seed, _coach(config), config.notes
     )
-    keeper = _Keeper(config, collector, on_batch)
+    keeper = Keeper(config, ("episode/", "credit/", "csd/"), _Ring(collector), on_batch)
     checkpoint = keeper.last_checkpoint()
     with quiet_loading(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
         trainer = CsdTrainer(
             model=model,
-            args=_arguments(config),
+            args=grpo_arguments(config),
             processing_class=tokenizer,
             train_dataset=Dataset.from_dict(
                 {"prompt": [t.id for t in tasks], "task_index": list(range(len(tasks)))}
@@ -191,7 +178,7 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
         "user": config.user,
         "seed": config.seed,
         "curve": keeper.curve,
-        "csd": _last_means(keeper.curve, "csd/"),
+        "csd": last_means(keeper.curve, "csd/"),
         "wall_s": round(time.monotonic() - started, 1),
         "cpu_s": round(time.process_time() - cpu, 1),
     }
@@ -205,106 +192,28 @@ def _coach(config: AgentConfig) -> Coach | None:
     return RuleCoach()
 
 
-def _arguments(config: AgentConfig) -> GRPOConfig:
-    """Return TRL's arguments; every default that would be wrong here is set."""
-    return GRPOConfig(
-        output_dir=str(config.out / "trainer"),
-        seed=derive(config.seed, "trainer") % 2**31,
-        max_steps=config.batches * config.minibatches,
-        per_device_train_batch_size=config.prompts * config.group // config.minibatches,
-        gradient_accumulation_steps=1,
-        steps_per_generation=config.minibatches,
-        num_generations=config.group,
-        num_iterations=1,
-        max_completion_length=4096,
-        learning_rate=config.lr,
-        lr_scheduler_type="constant_with_warmup",
-        warmup_steps=config.warmup * config.minibatches,
-        adam_beta1=0.9,
-        adam_beta2=0.99,
-        weight_decay=0.0,
-        max_grad_norm=1.0,
-        epsilon=config.clip[0],
-        epsilon_high=config.clip[1],
-        beta=0.0,
-        loss_type="dapo",
-        scale_rewards="group",
-        temperature=config.policy.temperature,
-        mask_truncated_completions=False,
-        disable_dropout=True,
-        shuffle_dataset=False,
-        remove_unused_columns=False,
-        use_cpu=True,
-        bf16=False,
-        gradient_checkpointing=False,
-        dataloader_num_workers=0,
-        dataloader_pin_memory=False,
-        logging_steps=config.minibatches,
-        save_strategy="steps",
-        save_steps=config.save_every * config.minibatches,
-        save_total_limit=2,  # the older one stays until the newer has its ring and curve
-        report_to=[],
-        disable_tqdm=True,
-    )
+class _Ring:
+    """The placebo ring and the counts of notes, as what a checkpoint keeps."""
 
-
-class _Keeper(TrainerCallback):
-    """Keeps the curve and the placebo ring, in memory and beside the checkpoints."""
-
-    def __init__(
-        self, config: AgentConfig, collector: GymCollector, on_batch: OnBatch | None
-    ) -> None:
-        self._config = config
+    def __init__(self, collector: GymCollector) -> None:
         self._collector = collector
-        self._on_batch = on_batch
-        self.curve: list[dict[str, float]] = []
 
-    def last_checkpoint(self) -> Path | None:
-        """Return the newest whole checkpoint, its ring and curve restored."""
-        newest = newest_checkpoint(self._config.out / "trainer", _MARK)
-        if newest is None:
-            return None
-        state = jsonio.read_object(newest / _MARK, "curve", "ring")
-        self.curve = list(state["curve"])
-        self._collector.ring.restore(state["ring"])
-        return newest
-
-    def on_log(
-        self, args: Any, state: Any, control: Any, logs: Mapping[str, Any], **_: Any
-    ) -> None:
-        """Keep one batch's numbers."""
-        if "reward" not in logs:
-            return
-        kept = ("reward", "entropy", "grad_norm", "step_time")
-        values = {
-            key: float(value)
-            for key, value in logs.items()
-            if value is not None
-            and math.isfinite(float(value))
-            and (key in kept or key.startswith(("episode/", "credit/", "csd/")))
-        }
-        batch = state.global_step // self._config.minibatches
+    def numbers(self) -> dict[str, float]:
+        """Return what became of the notes of the last batch."""
         counts = self._collector.counts
-        if counts.asked:
-            values |= {"notes/asked": counts.asked, "notes/written": counts.written}
-            values |= {"notes/leaked": counts.leaked, "notes/failed": counts.failed}
-        self.curve.append({"batch": batch, **values})
-        if self._on_batch is not None:
-            self._on_batch(BatchLog(batch, values))
+        if not counts.asked:
+            return {}
+        return {
+            "notes/asked": counts.asked,
+            "notes/written": counts.written,
+            "notes/leaked": counts.leaked,
+            "notes/failed": counts.failed,
+        }
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Write ring and curve last: a checkpoint without them is not whole."""
-        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        jsonio.write_json(
-            folder / _MARK, {"curve": self.curve, "ring": self._collector.ring.state()}
-        )
+    def state(self) -> dict[str, Any]:
+        """Return the ring."""
+        return {"ring": self._collector.ring.state()}
 
-
-def _last_means(curve: list[dict[str, float]], prefix: str) -> dict[str, float]:
-    last = curve[-25:]
-    keys = sorted({key for row in last for key in row if key.startswith(prefix)})
-    means = {}
-    for key in keys:
-        values = [row[key] for row in last if key in row]
-        means[key.removeprefix(prefix)] = sum(values) / len(values)
-    return means
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over a ring."""
+        self._collector.ring.restore(state["ring"])

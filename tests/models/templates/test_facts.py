@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
@@ -170,6 +170,7 @@ def test_a_refused_system_text_opens_the_first_user_message() -> None:
 
 
 @pytest.mark.parametrize("family", families.ALL, ids=lambda f: f.name)
+@settings(max_examples=40)
 @given(roles=st.lists(st.sampled_from(["user", "assistant"]), min_size=1, max_size=6))
 def test_shaped_conversations_are_taken_and_grow_at_the_end(
     family: Family, roles: list[str]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
@@ -86,6 +86,7 @@ def test_one_pass_masks_as_the_slow_form_does(talk: list[ChatMessage]) -> None:
 
 
 @pytest.mark.parametrize("family", APPENDING, ids=lambda f: f.name)
+@settings(max_examples=40)
 @given(talk=TALKS, system=st.booleans())
 def test_families_are_masked_as_by_the_slow_form(
     family: Family, talk: list[ChatMessage], system: bool

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mimesim import jsonio, seeds
@@ -127,6 +127,7 @@ TURN = (
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("family", families.ALL, ids=lambda f: f.name)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_invented_dialogues(
     family: Family, make: Callable[[Family], Any], data: st.DataObject

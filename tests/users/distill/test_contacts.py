@@ -69,7 +69,9 @@ def test_numbers_of_orders_stay_and_unlabelled_long_numbers_do_not() -> None:
 
 
 def test_an_address_in_free_form_that_was_asked_for() -> None:
-    made, _ = pseudonymized(dialogue("hi", "What is your full address?", "The Old Mill, Tarn"), seed=1)
+    made, _ = pseudonymized(
+        dialogue("hi", "What is your full address?", "The Old Mill, Tarn"), seed=1
+    )
     assert "Tarn" not in texts(made)[2]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from mimesim import prompts
 from mimesim.config import from_options
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.thinking import is_blank
@@ -46,6 +47,11 @@ class PartnerReply:
 
     text: str
     usage: Usage = Usage()
+
+
+def task_prompts() -> list[str]:
+    """Return the names of all templates that user models and partners are shown in tasks."""
+    return [name for name in prompts.names() if name.startswith("tasks/")]
 
 
 class Partner(Protocol):
@@ -129,6 +135,7 @@ class ModelPartner:
             model=speaker.model,
             endpoint_host=speaker.endpoint_host,
             revision=speaker.revision,
+            prompt_hash=prompts.prompt_hash(*task_prompts()),
             sampling={
                 "temperature": self._settings.temperature,
                 "max_tokens": self._settings.max_tokens,

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mimesim import prompts
 from mimesim.config import from_options
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.thinking import join, split
 from mimesim.dialogue.types import Identity, Role, Thought
 from mimesim.envs.base import Agent, AgentAction, AgentMove, AgentView, Choice, Task
 from mimesim.envs.tasks.load import task_of
+from mimesim.envs.tasks.partner import task_prompts
 from mimesim.errors import ContextExceeded
 from mimesim.models.base import ChatMessage, ChatModel, Sampling
 from mimesim.models.load import make_chat_model, preflight
@@ -94,6 +96,7 @@ class ChatPlayers:
             model=speaker.model,
             endpoint_host=speaker.endpoint_host,
             revision=speaker.revision,
+            prompt_hash=prompts.prompt_hash(*task_prompts()),
             sampling={
                 "temperature": self._settings.temperature,
                 "max_tokens": self._settings.max_tokens,

@@ -102,7 +102,9 @@ def _scenarios(path: Path) -> Iterator[Mapping[str, Any]]:
     parts = content if isinstance(content, Mapping) else {"": content}
     for split, dialogues in parts.items():
         if not isinstance(dialogues, list):
-            raise DataError(f"{split or 'the file'} is no list", where=str(path), expected="dialogues")
+            raise DataError(
+                f"{split or 'the file'} is no list", where=str(path), expected="dialogues"
+            )
         for number, dialogue in enumerate(dialogues):
             yield _scenario(dialogue, f"{path}: {split}[{number}]")
 
@@ -121,4 +123,6 @@ def _read(path: Path) -> Any:
         with gzip.open(path) as stream:
             return jsonio.loads(stream.read().decode("utf-8"))
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise DataError(f"cannot read: {error}", where=str(path), expected="a whole file") from error
+        raise DataError(
+            f"cannot read: {error}", where=str(path), expected="a whole file"
+        ) from error

@@ -204,7 +204,9 @@ def open_world(place: str) -> AbcdWorld:
         raise DataError(f"{rules!r} after # means nothing", where=place, expected="#compat")
     where = Path(path).expanduser()
     if not where.exists():
-        raise DataError("no such folder or file", where=path, mend="name the folder of your ABCD copy")
+        raise DataError(
+            "no such folder or file", where=path, mend="name the folder of your ABCD copy"
+        )
     folder = where if where.is_dir() else where.parent
     raw = read_guidelines(folder)
     manual = build(raw, f"abcd:{place}", compat=rules == "compat")
@@ -248,9 +250,7 @@ def _pools(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
         return {}
     out: dict[str, dict[str, tuple[str, ...]]] = {}
     for flow, slots in jsonio.read_json(path).items():
-        out[flow] = {
-            slot: sound(slot, slots.get(f"<{slot}>", ())) for slot in _CLEAN
-        }
+        out[flow] = {slot: sound(slot, slots.get(f"<{slot}>", ())) for slot in _CLEAN}
     return out
 
 

@@ -138,7 +138,8 @@ def _by_path(found: Behavior, path: str) -> Behavior:
     """Keep a behavior that was named by its path, so that rows can name it by its id."""
     if found.id in ids() and get(found.id) is not found:
         raise UnknownNameError(
-            f"behavior {path!r} calls itself {found.id!r}, which is taken", expected="an id of its own"
+            f"behavior {path!r} calls itself {found.id!r}, which is taken",
+            expected="an id of its own",
         )
     return _BY_PATH.setdefault(found.id, found)
 

@@ -1,0 +1,162 @@
+"""`mimesim judge agree`: judges set against each other, or against people, on stored episodes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, note, say, stdout, table
+from mimesim.errors import UsageError
+
+if TYPE_CHECKING:
+    from mimesim.dialogue.episode import Episode
+    from mimesim.judges.agree import Row
+    from mimesim.judges.stored import Stored
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Look at judges.")
+
+_JUDGES = "Door names, joined by commas: rule, rule-heldout, model:<model>, human:<file.jsonl>."
+_FILE = "Episode file, run folder, or a file of pairs with human_label and judge_score."
+
+
+@app.callback()
+def group() -> None:
+    """Look at judges."""
+
+
+@app.command()
+def agree(
+    episodes: Annotated[Path, typer.Argument(help=_FILE)],
+    judges: Annotated[str, typer.Option("--judges", help=_JUDGES)] = "rule,rule-heldout",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where verdicts are kept, .jsonl; resumes.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many episodes.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the judges' calls and intervals.")] = 0,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "-c", min=1, help="Questions at once.")
+    ] = 8,
+    max_invalid: Annotated[
+        float, typer.Option(min=0, max=1, help="Exit 1 above this share of failed verdicts.")
+    ] = 0.2,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+) -> None:
+    """Compare judges of behaviors: agreement, kappa, rank correlation, per behavior and measure.
+
+    Verdicts are kept beside the episodes; the same command again asks only for what is missing.
+    """
+    from mimesim.judges.agree import is_rated, rated_rows, rows_of, states
+
+    if episodes.is_file() and is_rated(episodes):
+        rows = rated_rows(episodes, seed=seed)
+        _show(rows, json=json)
+        if json:
+            emit_json({"rows": [row.to_json() for row in rows]})
+        return
+    place = out or _beside(episodes)
+    judged = asyncio.run(_judge(episodes, _names(judges), place, (limit, seed, concurrency)))
+    rows, alone = rows_of(judged, seed=seed)
+    _show(rows, json=json)
+    told = {name: states(stored) for name, stored in judged.items()}
+    for name, found in told.items():
+        say(f"{name}: {in_words({k: v for k, v in found.items() if v})}", json=json)
+    for pair, count in alone.items():
+        if count:
+            say(f"{pair}: {count} episodes are known to one of the two only", json=json)
+    say(f"verdicts -> {place}", json=json)
+    if json:
+        emit_json(
+            {
+                "rows": [row.to_json() for row in rows],
+                "verdicts": told,
+                "alone": alone,
+                "out": str(place),
+            }
+        )
+    worst = max((_failed(found) for found in told.values()), default=0.0)
+    if worst > max_invalid:
+        note(f"{worst:.1%} of the verdicts of one judge failed, more than {max_invalid:.1%}")
+        raise typer.Exit(BELOW_THRESHOLD)
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise UsageError(
+            f"--judges {text!r} names {len(set(names))} judges",
+            expected="two or more different ones, joined by commas",
+        )
+    return names
+
+
+def _beside(episodes: Path) -> Path:
+    folder = episodes if episodes.is_dir() else Path(str(episodes).partition(".jsonl")[0] + ".run")
+    return folder / "verdicts.jsonl"
+
+
+async def _judge(
+    path: Path, names: list[str], out: Path, how: tuple[int | None, int, int]
+) -> dict[str, list[Stored]]:
+    from mimesim.judges.agree import HUMAN, read_human, work_on
+    from mimesim.judges.load import make_judge
+    from mimesim.judges.stored import Verdicts
+    from mimesim.models.load import preflight
+    from mimesim.rollout.store import read_episodes
+
+    limit, seed, concurrency = how
+    stored: list[Episode] = read_episodes(path)[:limit]
+    people = {name: read_human(name.removeprefix(HUMAN)) for name in names if HUMAN in name}
+    makers = {name: make_judge(name) for name in names if name not in people}
+    judged: dict[str, list[Stored]] = dict(people)
+    try:
+        for judge in makers.values():
+            await preflight(judge)
+        with Verdicts(out) as file:
+            for name, judge in makers.items():
+                works = work_on(stored, judge, seed=seed)
+                judged[name] = await file.all(works, judge.identity, concurrency=concurrency)
+    finally:
+        for judge in makers.values():
+            await judge.aclose()
+    return {name: judged[name] for name in names}
+
+
+def _failed(found: dict[str, Any]) -> float:
+    asked = sum(found.get(state, 0) for state in ("scored", "failed", "refused"))
+    return (asked - found.get("scored", 0)) / asked if asked else 0.0
+
+
+def _show(rows: list[Row], *, json: bool) -> None:
+    columns = (
+        *("judges", "behavior", "measure", "n", "of", "agree", "of all", "kappa", "weighted"),
+        *("rank corr.", "means"),
+    )
+    cells = [
+        (
+            " x ".join(row.judges),
+            row.behavior,
+            row.measure,
+            row.comparison.n,
+            row.comparison.asked,
+            _bounded(row.comparison.share),
+            _bounded(row.comparison.share_of_all, bounds=False),
+            _bounded(row.comparison.kappa),
+            _bounded(row.comparison.weighted),
+            _bounded(row.comparison.spearman),
+            " / ".join("-" if m is None else f"{m:.2f}" for m in row.comparison.means),
+        )
+        for row in rows
+    ]
+    title = "n: decided by both, of all asked; kappa: yes or no from 0.5 on, weighted: in quarters"
+    stdout(json=json).print(table(title, columns, cells))
+
+
+def _bounded(one: Any, *, bounds: bool = True) -> str:
+    if one.value is None:
+        return "-"
+    if one.low is None or not bounds:
+        return f"{one.value:.2f}"
+    return f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"

@@ -1,0 +1,325 @@
+"""Stage one, step 3: reinforcement learning of the user simulator over several tasks at once.
+
+Top to bottom: start, prompts, score before, GRPO through the one driver, checkpoint, score after.
+All parameters or a LoRA are trained. Rewards come from the judges of the tasks, the scores before
+and after from judges that share no cue with them. The checkpoint is a user: `trained:<out>/policy`.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig, get_peft_model
+from transformers import PrinterCallback
+
+from mimesim import config as configs
+from mimesim import jsonio
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
+from mimesim.envs.base import Task
+from mimesim.errors import ConfigError
+from mimesim.models import templates
+from mimesim.models.embedded import embedded_folder
+from mimesim.models.local import Loaded, load_pretrained, quiet_loading
+from mimesim.rollout.policy import PolicyConfig
+from mimesim.seeds import derive, file_fingerprint
+from mimesim.train.credit import CreditConfig
+from mimesim.train.folder import training_folder
+from mimesim.train.grpo import CreditTrainer
+from mimesim.train.rl import Keeper, OnBatch, grpo_arguments
+from mimesim.train.user_measure import (
+    MeasureConfig,
+    Scored,
+    difference,
+    dump,
+    measure,
+    summary,
+)
+from mimesim.train.user_rollouts import Speaker, TaskCollector
+from mimesim.train.user_tasks import (
+    BEHAVIOR_TASK,
+    SceneConfig,
+    Stage,
+    TaskPart,
+    check_parts,
+    rows_of,
+    schedule,
+)
+from mimesim.users.settings import trained_as
+
+CARD = "mimesim.json"
+"""Written last into the checkpoint: with it, the folder is a finished user."""
+RESULT = "user_rl.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRlConfig:
+    """One RL run of a user simulator.
+
+    Attributes:
+        init: checkpoint to start from, or `embedded`.
+        out: folder of this run; the result is `out/policy`.
+        tasks: the mixture.
+        scenes: the behavior scenarios that are composed where no row file is named.
+        batches: generation batches ("steps" of the paper).
+        prompts, group: prompts of a batch, rollouts of a prompt.
+        minibatches: optimizer steps of a batch.
+        accumulation: backward passes of an optimizer step; more need less memory.
+        micro_rows: rows per forward.
+        lr, warmup: peak rate, and warm-up in batches; constant afterwards.
+        clip: lower and upper PPO clip.
+        thinking: whether the user thinks before it writes; `checkpoint` = as it was trained.
+        policy: sampling; its `max_tokens` caps one message, thought included.
+        credit: `compat` repeats the original, judged failures as 0 included.
+        lora_rank: 0 = train all parameters.
+        measure: the scores before and after.
+        save_every: batches between checkpoints; an interrupted run goes on from the last one.
+    """
+
+    init: str = "embedded"
+    out: Path = Path("out/user-rl")
+    tasks: tuple[TaskPart, ...] = (TaskPart(name=BEHAVIOR_TASK),)
+    scenes: SceneConfig = field(default_factory=SceneConfig)
+    seed: int = 0
+    batches: int = 30
+    prompts: int = 8
+    group: int = 8
+    minibatches: int = 2
+    accumulation: int = 1
+    micro_rows: int = 8
+    lr: float = 1e-4
+    warmup: int = 2
+    clip: tuple[float, float] = (0.2, 0.28)
+    thinking: Literal["checkpoint", "on", "off"] = "checkpoint"
+    policy: PolicyConfig = field(default_factory=lambda: PolicyConfig(1.0, 64))
+    credit: CreditConfig = field(default_factory=CreditConfig)
+    lora_rank: int = 0
+    dtype: Literal["bf16", "fp32"] = "fp32"
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+    save_every: int = 10
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot be trained with.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "batches", "prompts", "minibatches", "accumulation")
+        check_ranges(self, COUNT, "micro_rows", "save_every", "threads")
+        check_ranges(self, POSITIVE, "lr", "policy.temperature")
+        check_ranges(self, NATURAL, "warmup", "lora_rank")
+        check_parts(self.tasks)
+        if self.group < 2:
+            raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one prompt")
+        rows, parts = self.prompts * self.group, self.minibatches * self.accumulation
+        if rows % parts:
+            raise ConfigError(
+                f"'accumulation' {self.accumulation} x 'minibatches' {self.minibatches} does not "
+                f"divide {rows}",
+                expected="a divisor of prompts x group",
+            )
+
+
+def train_user_rl(config: UserRlConfig, *, on_batch: OnBatch | None = None) -> dict[str, Any]:
+    """Train, or go on where an interrupted run stopped; return the result record.
+
+    Returns:
+        JSON values: `checkpoint`, `steps`, `tasks`, `before`, `after` (`user_measure.summary`),
+        `gain` (`user_measure.difference`), `curve` (one dict a batch), `seed`, `wall_s`, `cpu_s`.
+
+    Raises:
+        UsageError: wrong settings or surroundings, or the folder holds another training.
+        DataError: a task without rows.
+        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
+    """
+    with training_folder(config.out, _settings(config)):
+        done = config.out / RESULT
+        place = {"checkpoint": str(config.out / "policy")}
+        if done.exists():
+            return {**jsonio.read_object(done, "curve", "steps"), **place}
+        result = {**place, **_Run(config).train(on_batch)}
+        jsonio.write_json(done, result)
+        return result
+
+
+def _settings(config: UserRlConfig) -> dict[str, Any]:
+    """Return all that decides the result; the start is known by its weights, not its place."""
+    weights = Path(config.init) / "model.safetensors"
+    start = file_fingerprint(weights) if weights.is_file() else config.init
+    neutral = replace(config, init="", out=Path(), threads=1, save_every=1)
+    rows = {p.name: file_fingerprint(Path(p.rows)) for p in config.tasks if Path(p.rows).is_file()}
+    return {"kind": "user RL", **configs.dump(neutral), "init": start, "out": "", "rows": rows}
+
+
+class _Run:
+    """One run in the making."""
+
+    def __init__(self, config: UserRlConfig) -> None:
+        torch.set_num_threads(config.threads)
+        self.config = config
+        self.card = _start_card(config)
+        self.thinking = _thinks(config)
+        loaded = _load(config)
+        self.model, self.tokenizer = loaded.model, loaded.tokenizer
+        self.speaker = Speaker(self.tokenizer, self.thinking, config.policy)
+
+    def train(self, on_batch: OnBatch | None) -> dict[str, Any]:
+        """Score, train, save, score."""
+        config, started, cpu = self.config, time.monotonic(), time.process_time()
+        before = self._measured("before")
+        keeper = self._keep(on_batch)
+        after = self._measured("after")
+        judges = {part.name: part.held_out_judge or part.judge for part in config.tasks}
+        return {
+            "steps": config.batches,
+            "tasks": [configs.dump(part) for part in config.tasks],
+            "seed": config.seed,
+            "thinking": self.thinking,
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "before": summary(before, config.measure, judges) if before else {},
+            "after": summary(after, config.measure, judges) if after else {},
+            "gain": difference(before, after),
+            "curve": keeper.curve,
+            "wall_s": round(time.monotonic() - started, 1),
+            "cpu_s": round(time.process_time() - cpu, 1),
+        }
+
+    def _measured(self, when: str) -> list[Scored]:
+        """Score the weights as they are, or read what an interrupted run scored."""
+        config, cfg = self.config, self.config.measure
+        path = config.out / f"{when}.json"
+        if path.is_file():
+            return [Scored.read(one) for one in jsonio.read_object(path, "scored")["scored"]]
+        tasks = [
+            task
+            for part in config.tasks
+            for task in rows_of(part, "test", config.scenes, cfg.rows, cfg.seed)
+        ]
+        if not cfg.rows:
+            return []
+        speaker = replace(self.speaker, policy=replace(config.policy, temperature=cfg.temperature))
+        stage = Stage(config.tasks, held_out=True)
+        scored = measure(
+            self.model, tasks, stage, speaker, cfg, config.out / f"{when}-episodes.jsonl"
+        )
+        jsonio.write_json(path, {"scored": dump(scored)})
+        return scored
+
+    def _keep(self, on_batch: OnBatch | None) -> Keeper:
+        """Train unless the trained weights stand there already."""
+        config = self.config
+        keeper = Keeper(config, ("episode/", "credit/"), _Nothing(), on_batch)
+        checkpoint = keeper.last_checkpoint()
+        policy = config.out / "policy"
+        if (policy / CARD).is_file():
+            self.model = load_pretrained(str(policy.absolute()), dtype=config.dtype).model
+            return keeper
+        prompts = self._prompts()
+        model = _with_lora(self.model, config) if config.lora_rank else self.model
+        self._fit(model, prompts, keeper, checkpoint)
+        self.model = model.merge_and_unload() if config.lora_rank else model
+        self.model.eval()
+        with quiet_loading():
+            self.model.save_pretrained(policy)
+        self.tokenizer.save_pretrained(policy)
+        jsonio.write_json(policy / CARD, {**self.card, "thinking": self.thinking})
+        return keeper
+
+    def _prompts(self) -> list[Task]:
+        config = self.config
+        seed = derive(config.seed, "prompts")
+        count = config.batches * config.prompts
+        rows = {p.name: rows_of(p, "train", config.scenes, count, seed) for p in config.tasks}
+        return schedule(config.tasks, rows, count, seed)
+
+    def _fit(
+        self, model: Any, prompts: Sequence[Task], keeper: Keeper, checkpoint: Path | None
+    ) -> None:
+        config = self.config
+        collector = TaskCollector(
+            Stage(config.tasks), prompts, self.speaker, config.seed, compat=config.credit.compat
+        )
+        with quiet_loading(), warnings.catch_warnings(), closing(collector):
+            warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
+            trainer = CreditTrainer(
+                model=model,
+                args=grpo_arguments(config, accumulation=config.accumulation),
+                processing_class=self.tokenizer,
+                train_dataset=Dataset.from_dict(
+                    {"prompt": [t.id for t in prompts], "place": list(range(len(prompts)))}
+                ),
+                callbacks=[keeper],
+                collector=collector,
+                credit=config.credit,
+                micro_rows=config.micro_rows,
+            )
+            trainer.remove_callback(PrinterCallback)
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+
+
+class _Nothing:
+    """Rollouts depend on weights, prompts and seeds alone: nothing else goes into a checkpoint."""
+
+    def numbers(self) -> dict[str, float]:
+        """Return nothing."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take nothing over."""
+
+
+def _load(config: UserRlConfig) -> Loaded:
+    place = embedded_folder() if config.init == "embedded" else Path(config.init).absolute()
+    loaded = load_pretrained(str(place), dtype=config.dtype)
+    templates.install(loaded.tokenizer)
+    loaded.model.generation_config.eos_token_id = loaded.tokenizer.eos_token_id
+    return loaded
+
+
+def _thinks(config: UserRlConfig) -> bool:
+    if config.thinking != "checkpoint":
+        return config.thinking == "on"
+    # The embedded chat model was never taught to think; its folder says nothing about it.
+    return config.init != "embedded" and trained_as(config.init).thinking
+
+
+def _start_card(config: UserRlConfig) -> dict[str, Any]:
+    """Return what the new checkpoint says of itself: what the old one said, and how it goes on."""
+    path = Path(config.init) / CARD
+    told = jsonio.read_object(path) if path.is_file() else {}
+    kept = {k: told[k] for k in ("system_template", "end_marker", "speaks_as", "label") if k in told}
+    return {
+        "kind": "user",
+        "stage": "rl",
+        **kept,
+        "base_model": told.get("base_model", config.init if config.init == "embedded" else "policy"),
+        "max_tokens": config.policy.max_tokens,
+        "tasks": [part.name for part in config.tasks],
+    }
+
+
+def _with_lora(model: Any, config: UserRlConfig) -> Any:
+    torch.manual_seed(derive(config.seed, "lora") % 2**32)  # peft draws from torch's generator
+    return get_peft_model(
+        model,
+        LoraConfig(
+            r=config.lora_rank,
+            lora_alpha=2 * config.lora_rank,
+            lora_dropout=0.0,
+            target_modules="all-linear",
+            task_type="CAUSAL_LM",
+        ),
+        autocast_adapter_dtype=False,
+    )

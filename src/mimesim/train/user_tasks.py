@@ -1,0 +1,209 @@
+"""Which tasks a user is trained and measured on: several in one run, each with its share.
+
+The rows of a task are its own, or the user's copy of a public file; behavior scenarios are composed
+without limit. Which prompt comes when depends on the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
+from mimesim.envs.base import Task
+from mimesim.envs.tasks.env import TaskEnv, TaskOptions
+from mimesim.envs.tasks.load import check_parties, load_rows, load_task, make_env
+from mimesim.envs.tasks.partner import Partner, make_partner
+from mimesim.errors import ConfigError
+from mimesim.judges.base import Judge
+from mimesim.judges.load import make_judge
+from mimesim.seeds import generator
+
+
+BEHAVIOR_TASK = "behavior"
+"""Door name of the task whose rows are composed."""
+NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPart:
+    """One task of a run.
+
+    Attributes:
+        name: door name of the task.
+        weight: its share of the prompts, relative to the others.
+        rows: file, folder or hub id of a row file; "" = the own rows, or composed scenarios.
+        limit: most rows read; 0 = all.
+        judge: who rewards. held_out_judge: who scores before and after; "" = the same.
+        partner: who speaks on the other side.
+        mode: way to score; "" = the task's default.
+        hack_weights: hack check -> how much of the reward it takes away; empty = logged only.
+    """
+
+    name: str
+    weight: float = 1.0
+    rows: str = ""
+    limit: int = 0
+    judge: str = "rule"
+    held_out_judge: str = ""
+    partner: str = "rule"
+    mode: str = ""
+    hack_weights: Mapping[str, float] = field(default_factory=dict)
+    judge_options: Mapping[str, Any] = field(default_factory=dict)
+    partner_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no share.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, POSITIVE, "weight")
+        check_ranges(self, NATURAL, "limit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SceneConfig:
+    """The behavior scenarios that are composed where no row file is named.
+
+    Attributes:
+        manual: company manual, as `scenarios.manual.load` takes it.
+        behaviors: as `scenarios.compose.Options`: `all`, `annotated`, or ids joined by commas.
+        neutral_share: share of rows without a behavior.
+        replay: none, identity or cut: what was said before the first message.
+        turn_budget: most messages of the customer.
+    """
+
+    manual: str = "company"
+    behaviors: str = "all"
+    neutral_share: float = 1 / 3
+    replay: str = "identity"
+    turn_budget: int = 8
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no scenario.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, SHARE, "neutral_share")
+        check_ranges(self, COUNT, "turn_budget")
+
+
+def check_parts(parts: Sequence[TaskPart]) -> None:
+    """Refuse a mixture that cannot be drawn from.
+
+    Raises:
+        ConfigError: no task, or one of them twice.
+    """
+    names = [part.name for part in parts]
+    if not names:
+        raise ConfigError("'tasks' is empty", expected="at least one task")
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"'tasks' names {name!r} twice", expected="every task once")
+
+
+class Stage:
+    """The tasks of a run with their judges and partners; close it afterwards.
+
+    Args:
+        parts: the mixture.
+        held_out: let the held-out judges score instead of those that reward.
+    """
+
+    def __init__(self, parts: Sequence[TaskPart], *, held_out: bool = False) -> None:
+        self._judges: dict[str, Judge | None] = {}
+        self._partners: dict[str, Partner | None] = {}
+        self._options: dict[str, TaskOptions] = {}
+        for part in parts:
+            info = load_task(part.name).info
+            judged = part.held_out_judge if held_out and part.held_out_judge else part.judge
+            # What was given for one judge does not fit another.
+            given = part.judge_options if judged == part.judge else {}
+            judge = None if info.judge_free else make_judge(judged, options=given)
+            partner = None
+            if info.needs_partner:
+                partner = make_partner(part.partner, options=part.partner_options or None)
+            options = TaskOptions(part.mode, {} if held_out else part.hack_weights)
+            check_parties(info, judge, partner, options)
+            self._judges[part.name] = judge
+            self._partners[part.name] = partner
+            self._options[part.name] = options
+
+    def make(self, task: Task, _user: Any = None) -> TaskEnv:
+        """Make the environment of one episode."""
+        name = task_name(task)
+        return make_env(
+            task,
+            judge=self._judges[name],
+            partner=self._partners[name],
+            options=self._options[name],
+        )
+
+    async def aclose(self) -> None:
+        """Release judges and partners."""
+        for party in (*self._judges.values(), *self._partners.values()):
+            if party is not None:
+                await party.aclose()
+
+
+def task_name(task: Task) -> str:
+    """Return the door name of the task that a task line belongs to."""
+    return task.gym.partition(":")[2]
+
+
+def rows_of(
+    part: TaskPart, split: str, scenes: SceneConfig, count: int, seed: int
+) -> tuple[Task, ...]:
+    """Return rows of a task: read, or composed where it is the behavior task without a file.
+
+    Args:
+        part: which task, and where its rows are.
+        split: train, validation or test.
+        scenes: what is composed.
+        count: most rows; a composed row that came to nothing is not replaced.
+        seed: of composed rows.
+
+    Raises:
+        DataError: there is none.
+    """
+    if part.name == BEHAVIOR_TASK and not part.rows:
+        return composed(scenes, split, count, seed)
+    loaded = load_rows(part.name, place=part.rows or None, split=split, limit=part.limit or None)
+    return loaded.tasks[:count]
+
+
+def schedule(
+    parts: Sequence[TaskPart], tasks: Mapping[str, Sequence[Task]], count: int, seed: int
+) -> list[Task]:
+    """Return the prompts of a run in order.
+
+    At any point every task has had its share, to within one prompt. The rows of a task are
+    shuffled, and again whenever all of them were met.
+
+    Args:
+        parts: the mixture.
+        tasks: rows by task name, none empty.
+        count: prompts wanted.
+        seed: of the order.
+    """
+    total = sum(part.weight for part in parts)
+    streams = {part.name: _endless(tasks[part.name], seed, part.name) for part in parts}
+    given = dict.fromkeys(streams, 0)
+    prompts = []
+    for place in range(1, count + 1):
+        due = max(parts, key=lambda part: part.weight / total * place - given[part.name])
+        given[due.name] += 1
+        prompts.append(next(streams[due.name]))
+    return prompts
+
+
+def _endless(tasks: Sequence[Task], seed: int, name: str) -> Iterator[Task]:
+    round_ = 0
+    while True:
+        order = list(tasks)
+        generator(seed, "task-order", name, round_).shuffle(order)
+        yield from order
+        round_ += 1

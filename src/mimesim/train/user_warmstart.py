@@ -1,0 +1,271 @@
+"""Warm start of a tiny user that can speak: demonstrations of scripted customers, deliberately poor.
+
+A byte-level tokenizer and a small Llama learn from conversations of the behavior task in which a
+scripted customer sits in the policy's seat, thoughts included. Only a share of the customers does
+what the directive says; the others are ordinary or difficult in another way, so that everything
+reinforcement learning should teach is left to be learnt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from mimesim import config as configs
+from mimesim import jsonio
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
+from mimesim.dialogue.stop import END_MARKER, UserAction
+from mimesim.dialogue.thinking import join
+from mimesim.envs.base import AgentAction, Choice, Task
+from mimesim.models.base import ChatMessage
+from mimesim.models.local import quiet_loading
+from mimesim.models.templates import install, mask_rows
+from mimesim.models.tiny import TinyConfig, build_model
+from mimesim.seeds import derive, generator
+from mimesim.train.folder import training_folder
+from mimesim.train.rows import TrainRow
+from mimesim.train.sft import Progress, SftConfig, run_sft
+from mimesim.train.user_rl import CARD
+from mimesim.train.user_rollouts import given
+from mimesim.train.user_tasks import BEHAVIOR_TASK, SceneConfig, Stage, TaskPart, rows_of
+from mimesim.users.base import UserRequest
+from mimesim.users.scripted.full import FullUser
+from mimesim.users.scripted.kinds import BEHAVIORS
+
+SHAPE = TinyConfig(hidden=160, layers=4, heads=4, inner=432, context=2048)
+"""About 1.8 M parameters."""
+SPECIALS = ("<|pad|>", "<|im_start|>", "<|im_end|>")
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechConfig:
+    """Which demonstrations are made.
+
+    Attributes:
+        rows: conversations.
+        obedient: share of the rows with a behavior whose customer shows it.
+        strange: share whose customer shows another one; the rest are ordinary customers. Also the
+            share of neutral rows whose customer is difficult.
+        vocabulary: tokens of the tokenizer.
+    """
+
+    rows: int = 2_000
+    obedient: float = 0.45
+    strange: float = 0.1
+    vocabulary: int = 3_000
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "rows", "vocabulary")
+        check_ranges(self, SHARE, "obedient", "strange")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeakerConfig:
+    """One warm start of a tiny user.
+
+    Attributes:
+        out: folder; the checkpoint is `out/policy`.
+        steps, batch: updates and rows of each.
+        lr: of embeddings and norms (AdamW). muon_lr: of the matrices.
+        max_tokens: cap of one message that the checkpoint asks for.
+    """
+
+    out: Path = Path("out/user-warm-start")
+    seed: int = 0
+    speech: SpeechConfig = field(default_factory=SpeechConfig)
+    scenes: SceneConfig = field(default_factory=SceneConfig)
+    shape: TinyConfig = field(default_factory=lambda: SHAPE)
+    steps: int = 150
+    batch: int = 16
+    lr: float = 3e-3
+    muon_lr: float = 5e-3
+    max_tokens: int = 80
+    save_every: int = 50
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "steps", "batch", "max_tokens", "threads")
+        check_ranges(self, NATURAL, "muon_lr", "save_every")
+        check_ranges(self, POSITIVE, "lr")
+
+
+def warm_start_speaker(
+    config: SpeakerConfig, *, on_progress: Callable[[Progress], None] | None = None
+) -> dict[str, Any]:
+    """Train the user on demonstrations, or go on where an interrupted run stopped.
+
+    Returns:
+        JSON values: checkpoint, steps, tokens, learnt_tokens, parameters, losses.
+
+    Raises:
+        UsageError: the folder holds a training with other settings.
+        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
+    """
+    neutral = replace(config, out=Path(), threads=1, save_every=0)
+    settings = {"kind": "user warm start", **configs.dump(neutral), "out": ""}
+    with training_folder(config.out, settings):
+        return _train(config, on_progress)
+
+
+def _train(config: SpeakerConfig, on_progress: Callable[[Progress], None] | None) -> dict[str, Any]:
+    seed = derive(config.seed, "user-warm-start")
+    talks = asyncio.run(demonstrate(config, seed))
+    tokenizer = build_speech_tokenizer(
+        (m.content for talk in talks for m in talk.messages), config.speech.vocabulary
+    )
+    rows = [_row(tokenizer, f"demo-{i}", talk) for i, talk in enumerate(talks)]
+    outcome = run_sft(
+        build_model(tokenizer, seed, config.shape),
+        tokenizer,
+        rows,
+        SftConfig(
+            out=config.out,
+            lr=config.lr,
+            muon_lr=config.muon_lr,
+            steps=config.steps,
+            batch_size=config.batch,
+            schedule="cosine",
+            warmup_steps=max(1, config.steps // 20),
+            weight_decay=0.01,
+            betas=(0.9, 0.98),
+            seed=seed,
+            threads=config.threads,
+            save_every=config.save_every,
+            log_every=10,
+        ),
+        on_progress=on_progress,
+    )
+    policy = config.out / "policy"
+    with quiet_loading():
+        outcome.model.save_pretrained(policy)
+    tokenizer.save_pretrained(policy)
+    jsonio.write_json(
+        policy / CARD,
+        {
+            "kind": "user",
+            "stage": "warm start",
+            "base_model": "none",
+            "thinking": True,
+            "max_tokens": config.max_tokens,
+        },
+    )
+    return {
+        "checkpoint": str(policy),
+        "steps": outcome.steps,
+        "tokens": outcome.tokens,
+        "learnt_tokens": outcome.learnt_tokens,
+        "parameters": sum(p.numel() for p in outcome.model.parameters()),
+        "demonstrations": len(talks),
+        "demonstrated_reward": sum(t.reward for t in talks) / len(talks),
+        "losses": [[event.step, event.loss] for event in outcome.history],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One conversation as the policy will see it; the first `given` of its turns are not learnt."""
+
+    messages: tuple[ChatMessage, ...]
+    given: int
+    reward: float
+
+
+async def demonstrate(config: SpeakerConfig, seed: int) -> list[Demonstration]:
+    """Play the demonstrations."""
+    part = TaskPart(name=BEHAVIOR_TASK)
+    stage = Stage([part])
+    talks = []
+    for task in rows_of(part, "train", config.scenes, config.speech.rows, seed):
+        rng = generator(seed, "demonstration", task.id)
+        talks.append(await _one(task, stage, _kind(task, config.speech, rng), rng))
+    await stage.aclose()
+    return talks
+
+
+def _kind(task: Task, speech: SpeechConfig, rng: random.Random) -> str:
+    """Return which customer sits in the policy's seat."""
+    told = task.public["behavior"]
+    point = rng.random()
+    if point < speech.strange:
+        return rng.choice([b for b in BEHAVIORS if b != told])
+    return "realistic" if point < speech.strange + speech.obedient else "neutral"
+
+
+async def _one(task: Task, stage: Stage, kind: str, rng: random.Random) -> Demonstration:
+    user = FullUser(task.scenario, kind=kind, seed=rng.getrandbits(62))
+    env = stage.make(task)
+    observation = await env.reset(task, seed=rng.getrandbits(62))
+    messages = [
+        ChatMessage("system", observation.system),
+        ChatMessage("user", observation.first_user),
+        *given(task, thinking=True),
+    ]
+    before = sum(m.role == "assistant" for m in messages)
+    heard = ""
+    while True:
+        reply = await user.respond(UserRequest("task.customer", (), heard, seed=0))
+        said = reply.utterance
+        if reply.action is UserAction.END:
+            said = f"{said}\n{END_MARKER}".strip()
+        messages.append(ChatMessage("assistant", join(reply.thought, said)))
+        result = await env.step(AgentAction(Choice.ACTION, said))
+        if result.done:
+            return Demonstration(tuple(messages), before, result.reward)
+        heard = "\n\n".join(m.content for m in result.feedback)
+        messages.append(ChatMessage("user", heard))
+
+
+def _row(tokenizer: Any, name: str, talk: Demonstration) -> TrainRow:
+    """Tokenize a demonstration; what was given to the policy is context, not learnt."""
+    own = sum(m.role == "assistant" for m in talk.messages)
+    learn = [place >= talk.given for place in range(own)]
+    masked = mask_rows(tokenizer, talk.messages, learn)
+    return TrainRow(name, list(masked.input_ids), list(masked.labels))
+
+
+def build_speech_tokenizer(texts: Any, size: int) -> PreTrainedTokenizerFast:
+    """Build a byte-level tokenizer over `texts` with the ChatML template inside.
+
+    Nothing is unknown to it; digits stand alone, so that numbers can be copied.
+    """
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(SPECIALS),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    core.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        pad_token=SPECIALS[0],
+        eos_token=SPECIALS[2],
+        additional_special_tokens=[SPECIALS[1]],
+        clean_up_tokenization_spaces=False,
+    )
+    install(tokenizer)
+    return tokenizer

@@ -1,0 +1,92 @@
+"""`mimesim train user`: recipes by name, the small form, and a thought training from end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mimesim import jsonio
+from mimesim.cli.main import invoke
+from mimesim.train import thought
+from mimesim.users.settings import trained_as
+from tests import tiny
+
+
+def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    """Return the resolved settings of a training of a user."""
+    assert invoke(["train", "user", *arguments, "--dry-run", "--json"]) == 0
+    found: dict[str, object] = jsonio.loads(capsys.readouterr().out.strip().split("\n")[-1])
+    return found
+
+
+def test_a_recipe_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = dry(capsys)
+    assert dry(capsys, "--recipe", "midtrain")["stage"] == plain["stage"] == "midtrain"
+    assert dry(capsys, "--recipe", "thought")["stage"] == "thought"
+    paper = dry(capsys, "--recipe", "thought-9b")
+    assert paper["lr"] == 1e-7
+    assert paper["launch"] == {
+        "device": "auto",
+        "precision": "mixed",
+        "gradient_checkpointing": True,
+        "packing": False,
+        "processes": 8,
+    }
+
+
+def test_quick_makes_a_recipe_small(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("midtrain", "thought"):
+        whole = dry(capsys, "--recipe", name)
+        quick = dry(capsys, "--recipe", name, "--quick")
+        differing = {key for key in whole if whole[key] != quick[key]}
+        assert "token_budget" in differing
+        assert {"model", "corpus", "stage", "seed"}.isdisjoint(differing)
+    assert dry(capsys, "--recipe", "thought", "--quick", "--set", "epochs=9")["epochs"] == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--recipe", "thoughts"], "unknown user recipe 'thoughts' (did you mean 'thought'?)"),
+        (["--quick"], "the small form of which recipe?"),
+        (["--recipe", "thought-9b", "--set=launch.device=cpu"], "1 process started, 8 wanted"),
+    ],
+)
+def test_what_cannot_be_started_is_told_in_one_line(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["train", "user", *arguments, f"--out={tmp_path / 'x'}"]) == 2
+    shown = capsys.readouterr().err.strip()
+    assert told in shown
+    assert len(shown.splitlines()) == 1
+
+
+def test_a_recipe_of_another_verb_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["train", "agent", "--recipe", "warm-start", "--dry-run"]) == 2
+    assert "this recipe is for mimesim.train.warmstart:WarmConfig" in capsys.readouterr().err
+
+
+def test_a_user_learns_to_think_on_the_pack_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.save(tmp_path / "base")
+    small = {
+        "model": tmp_path / "base",
+        "max_length": 1600,
+        "token_budget": 9000,
+        "lr": 1e-2,
+        "dtype": "fp32",
+        "threads": 1,
+    }
+    settings = [f"--set={key}={value}" for key, value in small.items()]
+    out = tmp_path / "user"
+    verb = ["train", "user", "--recipe", "thought", "--quick", *settings, f"--out={out}"]
+    assert invoke([*verb, "--json"]) == 0
+    result = jsonio.loads(capsys.readouterr().out.strip().split("\n")[-1])
+    assert result["after"]["nll"] < result["before"]["nll"]
+    assert result["counts"]["train"]["thoughts"] > 0
+    assert result["label"] == ""
+    served = trained_as(str(out))
+    assert (served.template, served.thinking) == (thought.SERVING_TEMPLATE, True)
+    assert jsonio.read_json(out / "mimesim.json")["corpora"][0]["name"] == "thoughts-pack"

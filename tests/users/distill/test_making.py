@@ -1,0 +1,134 @@
+"""The scenario file: resumed, refused for another order, judged, counted."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mimesim import jsonio
+from mimesim.errors import DataError, UnknownNameError, UsageError
+from mimesim.judges.load import make_judge
+from mimesim.rollout.validate import validate
+from mimesim.users.distill.making import Order, Report, make_scenarios, preview
+from tests.support.stub_server import StubServer
+
+CHATS: list[Any] = [
+    {
+        "id": f"c{number}",
+        "turns": [
+            {"role": "user", "text": f"Hi, I want to return my lamp, bought by m{number}@post.example.org"},
+            {"role": "agent", "text": "Sure. What is your order number?"},
+            {"role": "user", "text": f"5512{number}"},
+        ],
+    }
+    for number in range(4)
+]  # fmt: skip
+
+
+def write(path: Path, chats: list[Any]) -> Path:
+    path.write_text("".join(jsonio.dumps(chat) + "\n" for chat in chats), "utf-8")
+    return path
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return write(tmp_path / "logs.jsonl", CHATS)
+
+
+def make(logs: Path, judge: str = "", **order: Any) -> Report:
+    out = order.pop("out", logs.with_name("scenarios.jsonl"))
+
+    async def run() -> Report:
+        made = make_judge(judge, options={"reasks": 0}) if judge else None
+        try:
+            return await make_scenarios(Order(str(logs), out, judge=judge, **order), made)
+        finally:
+            if made is not None:
+                await made.aclose()
+
+    return asyncio.run(run())
+
+
+def rows(logs: Path) -> list[Any]:
+    return [line.value for line in jsonio.read_jsonl(logs.with_name("scenarios.jsonl"))]
+
+
+def test_one_scenario_per_conversation_and_the_file_is_sound(logs: Path) -> None:
+    report = make(logs)
+    assert (report.conversations, report.scenarios, report.withheld) == (4, 4, 4)
+    (checked,) = validate(logs.with_name("scenarios.jsonl"))
+    assert (checked.kind, checked.count, checked.problems) == ("scenarios", 4, ())
+    assert rows(logs)[1]["facts"]["order_id"] == "55121"
+    assert "post.example.org" not in logs.with_name("scenarios.jsonl").read_text("utf-8")
+    assert report.contacts == {"email": 4}
+
+
+def test_contacts_may_be_kept(logs: Path) -> None:
+    make(logs, keep_contacts=True)
+    assert "m1@post.example.org" in rows(logs)[1]["facts"].values()
+
+
+def test_a_killed_run_is_continued_to_the_same_file(logs: Path) -> None:
+    make(logs)
+    path = logs.with_name("scenarios.jsonl")
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:50])
+    report = make(logs)
+    assert (report.resumed, report.scenarios) == (2, 2)
+    assert path.read_bytes() == whole
+
+
+def test_another_order_does_not_continue_a_file(logs: Path) -> None:
+    make(logs)
+    with pytest.raises(UsageError, match=r"another way.*--overwrite"):
+        make(logs, seed=1)
+    assert make(logs, seed=1, overwrite=True).scenarios == 4
+
+
+def test_bad_records_are_counted_and_the_rest_is_made(tmp_path: Path) -> None:
+    courtesy = {"id": "x", "turns": [{"role": "user", "text": "thanks, bye"}]}
+    path = write(tmp_path / "logs.jsonl", [CHATS[0], CHATS[0], {"id": "y"}, courtesy, CHATS[1]])
+    with path.open("ab") as stream:
+        stream.write(b'{"id": "cut\n')
+    report = make(path)
+    assert report.scenarios == 2
+    assert report.skipped["no_goal"] == 1
+    assert report.skipped["duplicate_id"] == 1
+    assert sum(report.skipped.values()) == 4
+
+
+def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        make(tmp_path / "missing.jsonl")
+    with pytest.raises(UnknownNameError, match="star"):
+        make(Path("sstar:x"), out=None)
+    with pytest.raises(DataError, match="no conversation"):
+        make(write(tmp_path / "empty.jsonl", []))
+
+
+def test_a_judge_is_recorded_whatever_it_says(logs: Path) -> None:
+    claim = {
+        "goal": "You want your money back for a lamp.",
+        "goal_turn": 0,
+        "goal_quote": "return my lamp",
+        "facts": [{"key": "made_up", "value": "7", "turn": 2, "quote": "seven"}],
+        "outcome": "unclear",
+    }
+    with StubServer([jsonio.dumps(claim), "what?"]) as server:
+        report = make(logs, f"model:openai:stub@{server.url}", limit=2, concurrency=1)
+    assert (report.judged["verdict"], report.judged.total()) == (1, 2)
+    assert +report.dropped == {"quote_not_in_turn": 1}
+    first, second = rows(logs)
+    assert first["goal"] == claim["goal"]
+    assert first["meta"]["judge"]["dropped"] == {"quote_not_in_turn": 1}
+    assert second["meta"]["judge"]["result"] not in ("", "verdict")
+    assert second["facts"]["order_id"] == "55121"
+
+
+def test_a_preview_writes_nothing(logs: Path) -> None:
+    assert preview(Order(str(logs), None)).facts["order_id"] == "55120"
+    assert list(logs.parent.iterdir()) == [logs]
