@@ -259,3 +259,15 @@ def test_the_embedded_model_is_converted_once_and_answers(tmp_path: Path) -> Non
         first, [("What is the capital of France?", Sampling(temperature=0.0, max_tokens=12))], {}
     )
     assert "Paris" in answer.text
+
+
+def test_weights_that_are_missing_are_never_made_up(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny.save(tmp_path / "tiny")
+    weights = load_file(folder / "model.safetensors")
+    lost = next(name for name in sorted(weights) if name.endswith("q_proj.weight"))
+    del weights[lost]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(EnvironmentFault, match=f"lacks 1 of the model's weights, '{lost}'"):
+        make_local(str(folder), FP32)

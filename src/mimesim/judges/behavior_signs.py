@@ -53,7 +53,10 @@ def _cued(move: Move, strength: float, words: str, *, timely: bool = True) -> Si
 def _b1(talk: Talk, cues: Cues) -> Signs:
     """Lukewarm answers to offers, without a reason and without naming the standard."""
     field = str(talk.params.get("field", ""))
-    named = [m for m in talk.moves if field and says_field(m.raw, field, talk.facts.get(field, ""))]
+    value = talk.facts.get(field, "")
+    named = [
+        m for m in talk.moves if field and field not in m.asked and says_field(m.raw, field, value)
+    ]
     for move in talk.moves:
         if not move.offered or move in named or cues.find("reason", move.text):
             continue
@@ -122,7 +125,7 @@ def _b5(talk: Talk, cues: Cues) -> Signs:
     early = talk.moves[0].raw if talk.moves else ""
     told_early = len(detail & content(early)) >= 2
     for move in talk.moves:
-        if move.first or not move.heard or cues.find("correction", move.text):
+        if move.first or not move.heard:
             continue
         words = cues.find("blame", move.text)
         if words:

@@ -78,7 +78,9 @@ def _of_gym(episode: Episode, private: Mapping[str, Any]) -> Performance | Unjud
     turns = tuple(
         Said(t.role, t.content, thoughts.get(t.i), replayed=t.source in _REPLAYED)
         for t in episode.turns
-        if t.role in (Role.USER, Role.AGENT) and (t.delivered or t.role is Role.USER)
+        if t.role in (Role.USER, Role.AGENT)
+        and t.content.strip()
+        and (t.delivered or t.role is Role.USER)
     )
     return Performance(
         behavior=behavior,

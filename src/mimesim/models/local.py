@@ -134,7 +134,9 @@ def load_pretrained(path_or_id: str, *, dtype: str = "bf16") -> Loaded:
     try:
         with quiet_loading():
             tokenizer = AutoTokenizer.from_pretrained(source)
-            model = AutoModelForCausalLM.from_pretrained(source, dtype=_DTYPES[dtype])
+            model, told = AutoModelForCausalLM.from_pretrained(
+                source, dtype=_DTYPES[dtype], output_loading_info=True
+            )
     except Exception as error:  # weights, configs and hub each raise their own kinds
         raise EnvironmentFault(
             f"the model cannot be loaded: {str(error).strip().partition(chr(10))[0]}",
@@ -142,6 +144,14 @@ def load_pretrained(path_or_id: str, *, dtype: str = "bf16") -> Loaded:
             expected="a causal language model with a fast tokenizer",
             mend="check the path or the id; a hub id needs a network or a filled cache",
         ) from error
+    absent = sorted(told["missing_keys"])
+    if absent:  # transformers fills them with random numbers, and says so in a log only
+        raise EnvironmentFault(
+            f"the checkpoint lacks {len(absent)} of the model's weights, {absent[0]!r} first",
+            where=path_or_id,
+            expected="weights for every part of a causal language model",
+            mend="for a checkpoint with a vision tower: mimesim train convert",
+        )
     return Loaded(model.eval(), tokenizer)
 
 

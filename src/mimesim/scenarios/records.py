@@ -9,15 +9,19 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from functools import cache
 from typing import Any
 
+from mimesim.errors import DataError
+from mimesim.registry import closest
 from mimesim.scenarios import manual as manuals
+from mimesim.scenarios import reading
 from mimesim.scenarios.limits import AGE, bounds
 from mimesim.scenarios.manual import ENV_KEYS, read_toml
 from mimesim.scenarios.types import Manual, RequestType
+from mimesim.seeds import generator
 
 _FIRST_DAY = date(2025, 3, 1)
 _DAYS_OF_TODAY = 600
@@ -49,9 +53,18 @@ class Pools:
 
 @cache
 def load_pools(pack: str = "company") -> Pools:
-    """Load the pools of a pack, or those beside a manual given by path; ours where it has none."""
+    """Load the pools of a pack, or those beside a manual given by path; ours where it has none.
+
+    Raises:
+        DataError: an unknown key, or a list that is missing or empty.
+    """
     path = manuals.pack_file(pack, "pools.toml")
-    raw = read_toml(path if path.exists() else manuals.pack_file("company", "pools.toml"))
+    path = path if path.exists() else manuals.pack_file("company", "pools.toml")
+    raw = read_toml(path)
+    names = [part.name for part in fields(Pools)]
+    reading.known_keys(raw, names, where=str(path), what="pools")
+    if empty := [name for name in names if not raw.get(name)]:
+        raise DataError(f"no values for {', '.join(empty)}", where=str(path), expected="lists")
     towns = tuple(sorted((str(city), str(state)) for city, state in raw.pop("towns")))
     return Pools(towns=towns, **{key: tuple(sorted(values)) for key, values in raw.items()})
 
@@ -118,12 +131,7 @@ def draw_case(
 ) -> Case:
     """Draw one consistent case of a request type, with exactly the fields it needs."""
     today = _FIRST_DAY + timedelta(days=rng.randrange(_DAYS_OF_TODAY))
-    everything: dict[str, Any] = {
-        **_person(pools, rng),
-        **_order(pools, today, rng),
-        **_wishes(pools, rng),
-    }
-    everything.update(_surroundings(today, rng))
+    everything = _everything(pools, today, rng)
     wanted = needed_fields(request, manual)
     if hint:
         steer(everything, hint, today, rng)
@@ -135,6 +143,31 @@ def draw_case(
             everything[name] = rng.choice(allowed)
     record = {k: v for k, v in everything.items() if k in wanted and k not in ENV_KEYS}
     return Case(record, {k: everything[k] for k in ENV_KEYS if k in wanted})
+
+
+def check_drawable(manual: Manual, pools: Pools) -> None:
+    """Refuse a manual that needs fields which no record has.
+
+    Raises:
+        DataError: naming the request type and the field.
+    """
+    known = list(_everything(pools, _FIRST_DAY, generator(0)))
+    for request in manual.request_types:
+        for name in sorted(needed_fields(request, manual) - set(known)):
+            raise DataError(
+                f"no record holds {name!r}{closest(name, known)}",
+                where=f"{manual.source}: {request.name}",
+                expected="fields among " + ", ".join(known),
+            )
+
+
+def _everything(pools: Pools, today: date, rng: random.Random) -> dict[str, Any]:
+    return {
+        **_person(pools, rng),
+        **_order(pools, today, rng),
+        **_wishes(pools, rng),
+        **_surroundings(today, rng),
+    }
 
 
 def steer(

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from mimesim.scenarios import manual as manuals
-from mimesim.scenarios.records import Case, PackWorld, load_pools
+from mimesim.scenarios.records import Case, PackWorld, check_drawable, load_pools
 from mimesim.scenarios.types import Manual, RequestType
 
 
@@ -52,7 +52,9 @@ def open_world(name: str) -> World:
     if manuals.is_foreign(name):
         found: World = manuals.read_world(name)
         return found
-    return PackWorld(manuals.load(name), load_pools(name))
+    world = PackWorld(manuals.load(name), load_pools(name))
+    check_drawable(world.manual, world.pools)
+    return world
 
 
 def of(manual: Manual) -> World:

@@ -104,5 +104,5 @@ def _tokenizer(model: str) -> Any:
             where=model,
             expected="a folder with a tokenizer, or a hub id owner/name",
         ) from error
-    templates.install(tokenizer)
+    templates.prepare(tokenizer)
     return tokenizer

@@ -272,8 +272,8 @@ def _finished(out: Path, digest: str) -> dict[str, Any] | None:
 def _load_model(cfg: UserConfig) -> Loaded:
     place = str(embedded_folder()) if cfg.model == "embedded" else cfg.model.removeprefix("hf:")
     loaded = load_pretrained(place, dtype=cfg.dtype)
-    templates.install(loaded.tokenizer)
-    loaded.model.generation_config.eos_token_id = loaded.tokenizer.eos_token_id
+    templates.prepare(loaded.tokenizer)
+    loaded.model.generation_config.eos_token_id = templates.end_of_turn_id(loaded.tokenizer)
     return loaded._replace(model=loaded.model.to(cfg.launch.place()))
 
 

@@ -8,7 +8,7 @@ dropped from the oldest turn on; the system text always stays. Paper: mid-traini
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -100,16 +100,16 @@ def midtrain_rows(tokenizer: Any, dialogues: Iterable[HumanDialogue], max_length
         EnvironmentFault: the tokenizer's template is not fit for training.
         DataError: not one dialogue has a token to learn.
     """
-    templates.check_template(tokenizer)
+    facts = templates.check_template(tokenizer)
     counts: Counter[str] = Counter()
     rows = []
     for dialogue in dialogues:
         counts["dialogues"] += 1
-        row = _row(tokenizer, dialogue, max_length, counts)
-        if row is None:
-            counts["fully_masked"] += 1
-        else:
-            rows.append(row)
+        system, *talk = reverse(dialogue)
+        low, masked = cut(tokenizer, facts, ([system], talk), max_length, counts)
+        counts["turns_dropped"] += low
+        if masked is not None:
+            rows.append(TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source))
     if not rows:
         raise DataError(
             f"no token is learnt in any of {counts['dialogues']} dialogues",
@@ -132,21 +132,49 @@ def trained_text(tokenizer: Any, row: TrainRow) -> list[str]:
     return [str(tokenizer.decode(ids)) for ids in stretches]
 
 
-def _row(
-    tokenizer: Any, dialogue: HumanDialogue, max_length: int, counts: Counter[str]
-) -> TrainRow | None:
-    system, *talk = reverse(dialogue)
-    # Whole token counts only grow with the turns kept, so halving finds the first turn that fits.
-    low, high = 0, len(talk)
-    while low < high:
-        middle = (low + high) // 2
-        if len(templates.render_ids(tokenizer, [system, *talk[middle:]])) <= max_length:
-            high = middle
-        else:
-            low = middle + 1
-    kept = talk[low:]
-    counts["turns_dropped"] += low
-    if not kept:
-        return None
-    masked = templates.mask_rows(tokenizer, [system, *kept])
-    return TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source)
+def cut(
+    tokenizer: Any,
+    facts: templates.TemplateFacts,
+    parts: tuple[Sequence[ChatMessage], Sequence[ChatMessage]],
+    max_length: int,
+    counts: Counter[str],
+    *,
+    stride: int = 1,
+) -> tuple[int, templates.MaskedRow | None]:
+    """Tokenize a conversation, its oldest turns left out until it fits.
+
+    Args:
+        tokenizer: with a template that is fit for training.
+        facts: of that template; they give the shape that it takes.
+        parts: messages that always stay, and the turns.
+        max_length: tokens that a row may have.
+        counts: `fully_masked` counts what does not fit at all or holds nothing to learn,
+            `unfit_text` what this template would change.
+        stride: turns that are dropped together, so that the sides keep their places.
+
+    Returns:
+        How many turns were left out, and the row; None = there is none.
+    """
+    head, talk = parts
+
+    def laid(low: int) -> list[ChatMessage]:
+        return facts.shape([*head, *talk[low:]])
+
+    low = 0
+    if talk and len(templates.render_ids(tokenizer, laid(0))) > max_length:
+        # Token counts only grow with the turns kept, so halving finds the first turn that fits.
+        small, large = 1, -(-len(talk) // stride)
+        while small < large:
+            middle = (small + large) // 2
+            fits = len(templates.render_ids(tokenizer, laid(middle * stride))) <= max_length
+            small, large = (small, middle) if fits else (middle + 1, large)
+        low = min(small * stride, len(talk))
+    if low >= len(talk):
+        counts["fully_masked"] += 1
+        return low, None
+    try:
+        return low, templates.mask_rows(tokenizer, laid(low))
+    except DataError:
+        learnt = any(message.role == "assistant" for message in talk[low:])
+        counts["unfit_text" if learnt else "fully_masked"] += 1
+        return low, None

@@ -410,7 +410,9 @@ def _save_parts(trainer: Any, folder: Path) -> None:
     with quiet_loading():
         trainer.save_model(str(folder))
     if launch.is_first():
-        (folder / "training_args.bin").unlink(missing_ok=True)  # binary, and full of this machine's paths
+        (folder / "training_args.bin").unlink(
+            missing_ok=True
+        )  # binary, and full of this machine's paths
 
 
 def _cannot_merge() -> ConfigError:

@@ -9,7 +9,7 @@ history, in training as in serving. Paper: thought-augmented SFT, stage one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from mimesim.corpora.base import HumanDialogue, HumanTurn
@@ -20,7 +20,7 @@ from mimesim.errors import DataError
 from mimesim.models import templates
 from mimesim.models.base import ChatMessage
 from mimesim.scenarios.types import Scenario
-from mimesim.train.rows import Rows, TrainRow
+from mimesim.train.rows import Rows, TrainRow, cut
 from mimesim.users import briefing
 
 SYSTEM_TEMPLATE = "user/thinking"
@@ -99,20 +99,26 @@ def thought_rows(
         EnvironmentFault: the tokenizer's template is not fit for training.
         DataError: not one dialogue has a token to learn.
     """
-    templates.check_template(tokenizer)
+    facts = templates.check_template(tokenizer)
     counts: Counter[str] = Counter()
     rows = []
     for dialogue in dialogues:
         counts["dialogues"] += 1
         reason = _unfit(dialogue)
-        row = None
-        if not reason:
-            messages = thought_messages(dialogue, reactions=reactions)
-            row = _row(tokenizer, dialogue, messages, max_length, counts)
-            reason = "" if row else "fully_masked"
-        counts[reason] += bool(reason)
-        if row:
-            rows.append(row)
+        if reason:
+            counts[reason] += 1
+            continue
+        messages = thought_messages(dialogue, reactions=reactions)
+        parts = (messages[:2], messages[2:])
+        low, masked = cut(tokenizer, facts, parts, max_length, counts, stride=2)
+        counts["rows_cut"] += bool(low)
+        counts["turns_dropped"] += low
+        if masked is None:
+            continue
+        kept = [turn for turn in dialogue.turns[low:] if turn.role == "user"]
+        counts["turns_learnt"] += len(kept)
+        counts["thoughts"] += sum(bool(turn.thought) for turn in kept)
+        rows.append(TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source))
     if not rows:
         raise DataError(
             f"no token is learnt in any of {counts['dialogues']} dialogues",
@@ -120,43 +126,7 @@ def thought_rows(
             f"{max_length} tokens behind the system text",
             mend="check the corpus, or raise max_length",
         )
-    return Rows(rows, {name: count for name, count in counts.items() if name})
-
-
-def _row(
-    tokenizer: Any,
-    dialogue: HumanDialogue,
-    messages: Sequence[ChatMessage],
-    max_length: int,
-    counts: Counter[str],
-) -> TrainRow | None:
-    head, talk = list(messages[:2]), list(messages[2:])
-    low = 0
-    if len(templates.render_ids(tokenizer, messages)) > max_length:
-        low = _first_that_fits(tokenizer, head, talk, max_length)
-        counts["rows_cut"] += low < len(talk)
-        counts["turns_dropped"] += low
-    if low >= len(talk):
-        return None
-    masked = templates.mask_rows(tokenizer, [*head, *talk[low:]])
-    kept = [turn for turn in dialogue.turns[low:] if turn.role == "user"]
-    counts["turns_learnt"] += len(kept)
-    counts["thoughts"] += sum(bool(turn.thought) for turn in kept)
-    return TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source)
-
-
-def _first_that_fits(
-    tokenizer: Any, head: list[ChatMessage], talk: list[ChatMessage], max_length: int
-) -> int:
-    """Return the index of the first turn kept, one of the person's, so that sides alternate."""
-    low, high = 0, (len(talk) + 1) // 2  # pairs of a person's turn and the reply to it
-    while low < high:
-        middle = (low + high) // 2
-        if len(templates.render_ids(tokenizer, [*head, *talk[2 * middle :]])) <= max_length:
-            high = middle
-        else:
-            low = middle + 1
-    return 2 * low
+    return Rows(rows, dict(+counts))
 
 
 def _unfit(dialogue: HumanDialogue) -> str:

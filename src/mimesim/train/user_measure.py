@@ -148,7 +148,9 @@ def _numbers(played: Played) -> dict[str, float]:
     return found
 
 
-def summary(scored: Sequence[Scored], cfg: MeasureConfig, judges: Mapping[str, str]) -> dict[str, Any]:
+def summary(
+    scored: Sequence[Scored], cfg: MeasureConfig, judges: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what was measured as JSON values: by task, and inside it by part.
 
     Args:

@@ -299,12 +299,16 @@ def _start_card(config: UserRlConfig) -> dict[str, Any]:
     """Return what the new checkpoint says of itself: what the old one said, and how it goes on."""
     path = Path(config.init) / CARD
     told = jsonio.read_object(path) if path.is_file() else {}
-    kept = {k: told[k] for k in ("system_template", "end_marker", "speaks_as", "label") if k in told}
+    kept = {
+        k: told[k] for k in ("system_template", "end_marker", "speaks_as", "label") if k in told
+    }
     return {
         "kind": "user",
         "stage": "rl",
         **kept,
-        "base_model": told.get("base_model", config.init if config.init == "embedded" else "policy"),
+        "base_model": told.get(
+            "base_model", config.init if config.init == "embedded" else "policy"
+        ),
         "max_tokens": config.policy.max_tokens,
         "tasks": [part.name for part in config.tasks],
     }

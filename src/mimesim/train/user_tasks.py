@@ -20,7 +20,6 @@ from mimesim.judges.base import Judge
 from mimesim.judges.load import make_judge
 from mimesim.seeds import generator
 
-
 BEHAVIOR_TASK = "behavior"
 """Door name of the task whose rows are composed."""
 NEUTRAL = "neutral"

@@ -212,7 +212,7 @@ def _situation(scenario: Scenario) -> Situation | None:
     if "row" not in scenario.meta:
         return None
     manual = manuals.load(str(scenario.meta.get("manual", "company")))
-    return Situation(scenario_to_row(scenario, "scenario"), manual)
+    return Situation.of(scenario_to_row(scenario, "scenario"), manual)
 
 
 def _spoken(value: Any) -> str:
