@@ -158,6 +158,8 @@ def _announced(talk: Talk, known: Cues, behavior: str) -> str:
 
 def _cooperative(talk: Talk, known: Cues) -> Score:
     """Every behavior that shows takes its strength away; weak signs do not count."""
+    if not any(words(move.raw) for move in talk.moves):
+        return Score(0.0, "nothing was said")
     shown = [f for f in findings(talk.performance, known.name) if f.strength >= 0.5]
     lost = sum(f.strength for f in shown)
     told = ", ".join(f"{behaviors.get(f.behavior).name}: {f.why}" for f in shown)

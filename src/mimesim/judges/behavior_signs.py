@@ -170,13 +170,18 @@ def _elsewhere(move: Move, talk: Talk, cues: Cues) -> bool:
 def _b7(talk: Talk, cues: Cues) -> Signs:
     """Means that are taken away, clause by clause."""
     for move in talk.moves:
-        if move.first or move.asked or move.refused or not move.heard:
+        if move.first or move.asked or not move.heard:
             continue
         clauses = [clause for clause in _PART.split(move.text) if clause.strip()]
         found = [words for clause in clauses if (words := cues.find("exclusion", clause))]
         for words in found:
-            yield _cued(move, 0.4, words)
-        if not found and _NOT.search(move.text) and not cues.find("accept", move.text):
+            yield _cued(move, 0.4, words, timely=not move.refused)
+        if (
+            not found
+            and not move.refused
+            and _NOT.search(move.text)
+            and not cues.find("accept", move.text)
+        ):
             yield Sign(move.turn, 0.2, True, f"turn {move.turn} says no to a proposal")
 
 

@@ -23,6 +23,8 @@ _SETTLED = re.compile(
     r"|(?:i|we)(?: have|'ve) (?:now |just )?(?:put|sent|cancell?ed|changed|noted|added|refunded|reset"
     r"|updated|issued|paid|set|ordered|replaced|moved|carried)\b(?! you)|goes? (?:on|to|back)\b)(?!\w)"
 )
+_ERRAND = re.compile(r"no longer (?:wanted|needed)")
+"""Words of an errand's name that sound like a refusal."""
 _REFUSED = re.compile(r"too long ago|the rule holds|no exceptions?|i am afraid not")
 _FILLERS = frozenset(
     re.findall(
@@ -168,7 +170,7 @@ def _moves(turns: Iterable[Said]) -> Iterable[Move]:
         heard = []
         if turn.replayed:
             continue
-        refusal = bool(cues.REFUSAL.search(told) or _REFUSED.search(told))
+        refusal = bool(cues.REFUSAL.search(_ERRAND.sub("", told)) or _REFUSED.search(told))
         now = not refusal and bool(_SETTLED.search(told) or cues.DONE.search(told))
         settled, refused = settled or now, refused or refusal
         yield Move(

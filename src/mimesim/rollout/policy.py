@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mimesim.config import from_options
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.types import Identity, PublicMessage, Role, Usage
-from mimesim.envs.base import AgentMove, AgentView, Task
+from mimesim.envs.base import AgentMove, AgentView, Observation, Task
 from mimesim.errors import InfraError, MimesimError
 from mimesim.models.base import ChatMessage, Sampling, TokenModel, TokenSession
 from mimesim.models.load import make_token_model
@@ -43,10 +44,10 @@ class PolicyConfig:
         check_ranges(self, COUNT, "max_tokens")
 
 
-Given = Callable[[Task], Sequence[ChatMessage]]
-"""Task -> what was said before the policy's first reply, after the opening; ends on the other side.
+Start = Callable[[Task, Observation], Sequence[ChatMessage]]
+"""Task and opening -> the messages before the policy's first reply, the last one not its own.
 
-It is context: its `assistant` turns were not sampled and carry no gradient.
+They are context: `assistant` turns among them were not sampled and carry no gradient.
 """
 
 
@@ -54,7 +55,7 @@ class PolicySource:
     """Makes one `PolicyAgent` an episode and keeps the token records by episode key."""
 
     def __init__(
-        self, model: TokenModel, config: PolicyConfig | None = None, given: Given | None = None
+        self, model: TokenModel, config: PolicyConfig | None = None, start: Start | None = None
     ) -> None:
         self._model = model
         self.config = config or PolicyConfig()
@@ -70,8 +71,8 @@ class PolicySource:
 
     def start(self, *, task: Task, seed: int, key: str) -> PolicyAgent:
         """Make the agent of one episode; a retried episode replaces its record."""
-        given = tuple(self._given(task)) if self._given is not None else ()
-        agent = PolicyAgent(self._model, self.config, seed, key, given)
+        opened = partial(self._start, task) if self._start is not None else opening
+        agent = PolicyAgent(self._model, self.config, seed, key, opened)
         self._agents[key] = agent
         return agent
 
@@ -108,9 +109,9 @@ class PolicyAgent:
         config: PolicyConfig,
         seed: int,
         key: str,
-        given: Sequence[ChatMessage] = (),
+        start: Callable[[Observation], Sequence[ChatMessage]],
     ) -> None:
-        self._given = given
+        self._start = start
         self._codec = model.codec
         self._session: TokenSession = model.session(key)
         self._config = config
@@ -151,10 +152,10 @@ class PolicyAgent:
         """Return the ids that the model has not seen, and write them into the record."""
         header = self._codec.header
         if self._record is None:
-            messages = [ChatMessage("system", view.observation.system)]
-            texts = [view.observation.first_user] + [m.content for m in view.messages]
-            text = "\n\n".join(t for t in texts if t)
-            ids = self._codec.prompt_ids([*messages, ChatMessage("user", text), *self._given])
+            messages = list(self._start(view.observation))
+            heard = [messages.pop().content, *(m.content for m in view.messages)]
+            text = "\n\n".join(t for t in heard if t)
+            ids = self._codec.prompt_ids([*messages, ChatMessage("user", text)])
             self._record = TokenRecord(tuple(ids), header)
         else:
             ids = self._codec.suffix_ids(_heard(view.messages[self._seen :]))
@@ -173,6 +174,14 @@ class PolicyAgent:
     async def aclose(self) -> None:
         """Leave the model, so that the other rows do not wait."""
         self._session.close()
+
+
+def opening(observation: Observation) -> list[ChatMessage]:
+    """Return an opening as chat messages: what the policy is told, and the user's first words."""
+    return [
+        ChatMessage("system", observation.system),
+        ChatMessage("user", observation.first_user),
+    ]
 
 
 def _heard(messages: Sequence[PublicMessage]) -> str:

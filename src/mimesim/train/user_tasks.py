@@ -13,12 +13,15 @@ from typing import Any
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.envs.base import Task
 from mimesim.envs.tasks.env import TaskEnv, TaskOptions
-from mimesim.envs.tasks.load import check_parties, load_rows, load_task, make_env
+from mimesim.envs.tasks.load import check_parties, load_rows, load_task, make_env, make_task
 from mimesim.envs.tasks.partner import Partner, make_partner
 from mimesim.errors import ConfigError
 from mimesim.judges.base import Judge
 from mimesim.judges.load import make_judge
-from mimesim.seeds import generator
+from mimesim.scenarios import manual
+from mimesim.scenarios.compose import compose
+from mimesim.scenarios.views import to_view
+from mimesim.seeds import derive, generator
 
 BEHAVIOR_TASK = "behavior"
 """Door name of the task whose rows are composed."""
@@ -172,6 +175,28 @@ def rows_of(
         return composed(scenes, split, count, seed)
     loaded = load_rows(part.name, place=part.rows or None, split=split, limit=part.limit or None)
     return loaded.tasks[:count]
+
+
+def composed(scenes: SceneConfig, split: str, count: int, seed: int) -> tuple[Task, ...]:
+    """Return composed rows of the behavior task.
+
+    Raises:
+        ConfigError: a manual, share or behavior that makes no sense.
+    """
+    found = compose(
+        manual.load(scenes.manual),
+        seed=derive(seed, "scenes"),
+        count=count,
+        split=split,
+        behaviors=scenes.behaviors,
+        neutral_share=scenes.neutral_share,
+        replay=scenes.replay,
+        turn_budget=scenes.turn_budget,
+    )
+    return tuple(
+        make_task(BEHAVIOR_TASK, {**to_view(row), "manual": scenes.manual}, split)
+        for row in found.rows
+    )
 
 
 def schedule(

@@ -40,6 +40,7 @@ from mimesim.envs.tasks.behavior_reward import (
 from mimesim.envs.tasks.partner import PartnerRequest
 from mimesim.envs.tasks.talk import as_partner
 from mimesim.errors import UsageError
+from mimesim.judges.base import JudgeRequest
 from mimesim.judges.behavior import Performance, Said, Verdict, question
 from mimesim.scenarios import behaviors, manual
 from mimesim.scenarios.behaviors import Situation
@@ -162,12 +163,9 @@ class BehaviorTask(UserTask[BehaviorRow]):
         thinking = any(reply.thought is not None for reply in replies)
         faults = format_faults(replies, thinking=thinking)
         performance = _performance(scene, case, (lines, replies), left=left)
-        request = question(performance, seed=scene.seed)
-        verdict: Verdict | None
-        if compat or (train and faults):
-            verdict = await scene.desk.may(request)
-        else:
-            verdict = await scene.desk.must(request)
+        request: JudgeRequest[Any] = question(performance, seed=scene.seed)
+        ask = scene.desk.may if compat or (train and faults) else scene.desk.must
+        verdict: Verdict | None = await ask(request)
         check = _check(case, book, lines)
         name = behaviors.get(case.behavior).name if case.behavior else ""
         parts: dict[str, Any] = {

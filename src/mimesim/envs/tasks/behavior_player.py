@@ -35,21 +35,24 @@ class _Moment(NamedTuple):
     goal: str
     number: int
     asked: tuple[str, ...]
-    used: int
-    """How often the behavior has shown."""
+    said: tuple[str, ...]
     refused: bool
+
+    @property
+    def used(self) -> int:
+        """How often the behavior has shown, where its lines are known."""
+        return sum(text in _LINES.get(self.row.behavior or "", ()) for text in self.said)
 
 
 def customer_line(row: Row, manual: Manual, lines: Sequence[Line], number: int) -> str:
     """Return what the customer says after `lines` in its turn `number`; it ends on the end marker."""
     heard = lines[-1].text if lines else ""
-    said = [line.text for line in lines if line.by == POLICY]
+    said = tuple(line.text for line in lines if line.by == POLICY)
     scenario = row_to_scenario(row, manual)
     asked = tuple(name for name in asked_fields(heard) if name in scenario.facts)
-    shown = sum(text in _LINES.get(row.behavior or "", ()) for text in said)
     refused = bool(cues.REFUSAL.search(fold(heard)))
-    moment = _Moment(row, dict(scenario.facts), scenario.goal, number, asked, shown, refused)
-    return _special(moment) or _plain(moment, said)
+    moment = _Moment(row, dict(scenario.facts), scenario.goal, number, asked, said, refused)
+    return _special(moment) or _plain(moment)
 
 
 def _special(now: _Moment) -> str:
@@ -67,10 +70,8 @@ def _special(now: _Moment) -> str:
     if behavior == "B8" and now.number in (0, 1):
         claim = _claim(params["field"], params["false_value"])
         return f"hi, i want to {now.goal}. {claim}" if now.number == 0 else f"as i said, {claim}"
-    if behavior == "B11" and now.number in (0, 2):
-        value = params["value_a" if now.number == 0 else "value_b"]
-        claim = _claim(params["field"], value)
-        return f"hi, i want to {now.goal}. {claim}" if now.number == 0 else f"well, {claim}"
+    if behavior == "B11" and now.number == 0:
+        return f"hi, i want to {now.goal}. {_claim(params['field'], params['value_a'])}"
     if behavior == "B6" and now.number == 1:
         return f"wait, something else. {params['target_topic']}, what about that"
     return _late(now) if not now.asked and now.number > 0 else ""
@@ -91,19 +92,22 @@ def _from_table(now: _Moment, behavior: str) -> str:
 def _late(now: _Moment) -> str:
     """Return the line of a behavior that shows once something was settled or turned down."""
     params, behavior = now.row.params, now.row.behavior
-    if behavior == "B2":
-        return f"good. oh and {params['constraint']}"
-    if behavior == "B5":
-        return f"no, {params['omitted_detail']}, you should have asked"
-    return ""
+    line = ""
+    if behavior == "B2" and "yes please" in now.said:
+        line = f"good. oh and {params['constraint']}"
+    elif behavior == "B5":
+        line = f"no, {params['omitted_detail']}, you should have asked"
+    elif behavior == "B11":
+        line = f"well, {_claim(params['field'], params['value_b'])}"
+    return "" if line in now.said else line
 
 
-def _plain(now: _Moment, said: Sequence[str]) -> str:
+def _plain(now: _Moment) -> str:
     if now.number == 0:
         return f"hi, i want to {now.goal}"
     if now.asked:
         return ", ".join(_claim(name, now.facts[name]) for name in now.asked)
-    agreed = "yes please" in said
+    agreed = "yes please" in now.said
     return f"ok, thanks {END_MARKER}" if agreed or now.refused else "yes please"
 
 

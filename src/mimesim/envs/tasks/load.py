@@ -157,6 +157,22 @@ def check_parties(
         )
 
 
+def make_task(name: str, fields: Mapping[str, Any], split: str) -> Task:
+    """Return the task line of one row that comes from no file.
+
+    Args:
+        name: door name of the task.
+        fields: the row, as its schema has it.
+        split: train, validation or test.
+
+    Raises:
+        UnknownNameError: no such task.
+        Unfit: the fields make no row.
+    """
+    kind = load_task(name)
+    return _task(kind.info, kind.read(fields), split)
+
+
 def load_rows(
     name: str, *, place: str | None = None, split: str = "train", limit: int | None = None
 ) -> Loaded:
