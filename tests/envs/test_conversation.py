@@ -79,6 +79,12 @@ def test_a_bare_end_stops_at_once(tmp_path: Path) -> None:
     assert episode.stop.reason is StopReason.USER_STOP
 
 
+def test_nothing_is_scored(tmp_path: Path) -> None:
+    episode = play(tmp_path, ["hello", "###STOP###"])
+    assert episode.outcome.status is Status.COMPLETED
+    assert (episode.outcome.reward, episode.outcome.success) == (None, None)
+
+
 def test_other_graces(tmp_path: Path) -> None:
     none = play(tmp_path, ["hello", "bye ###STOP###"], end={"grace": "none"})
     assert said(none)[-1] == ("user", "bye")

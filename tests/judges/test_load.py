@@ -17,6 +17,7 @@ from tests.support.stub_server import StubServer
 
 def test_names() -> None:
     assert isinstance(make_judge("rule"), RuleJudge)
+    assert make_judge("rule-heldout").identity.name == "rule-heldout"
     judge = make_judge("model:scripted:echo", options={"temperature": 0.5, "model": {}})
     assert isinstance(judge, RubricJudge)
     assert judge.identity.name == "model:scripted:echo"
@@ -29,6 +30,7 @@ def test_names() -> None:
         ("rul", {}, UnknownNameError, "did you mean 'rule'"),
         ("rule:x", {}, UsageError, "rule alone"),
         ("rule", {"a": 1}, UsageError, "rule alone"),
+        ("rule-heldout", {"a": 1}, UsageError, "rule-heldout alone"),
         ("model:", {}, UsageError, "model:<model>"),
         ("model:gpt", {}, UnknownNameError, "unknown model 'gpt'"),
         ("model:scripted:echo", {"temprature": 1}, ConfigError, "did you mean 'temperature'"),

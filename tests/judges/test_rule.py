@@ -46,3 +46,13 @@ def test_no_rule_and_a_silent_rule_are_failures_not_scores() -> None:
 def test_a_rule_that_breaks_its_schema_is_a_fault_of_the_gym() -> None:
     with pytest.raises(EnvError, match="breaks its schema"):
         ask(lambda inputs: {"correct": "yes"})
+
+
+def test_the_held_out_rule_is_another_one() -> None:
+    request = JudgeRequest(
+        "k", {"target": "Lion", "guess": "lion"}, Correct, 0, rule=same, held_out=lambda _: {"correct": False}
+    )
+    judge = make_judge("rule-heldout")
+    assert required(asyncio.run(judge.judge(request))).correct is False
+    without = JudgeRequest("k", {}, Correct, 0, rule=same)
+    assert asyncio.run(judge.judge(without)) == Failed("no held-out rule for k")

@@ -196,13 +196,16 @@ def _print_summary(
     counts = summary.counts
     rows = [(side, party.name, party.model or "-") for side, party in who.items() if party]
     stdout(json=json).print(table("", ("party", "name", "model"), rows))
-    for name in ("success", "reward"):
-        say(f"{name}: {_interval(result[name], percent=name == 'success')}", json=json)
-    say(
-        f"successes: {counts.successes}/{counts.counted} counted, "
-        f"{counts.successes}/{counts.all} all; seed {seed}",
-        json=json,
-    )
+    if counts.counted and result["reward"]["mean"] is None:
+        say(f"{counts.counted}/{counts.all} conversations, not scored; seed {seed}", json=json)
+    else:
+        for name in ("success", "reward"):
+            say(f"{name}: {_interval(result[name], percent=name == 'success')}", json=json)
+        say(
+            f"successes: {counts.successes}/{counts.counted} counted, "
+            f"{counts.successes}/{counts.all} all; seed {seed}",
+            json=json,
+        )
     failed = ", ".join(f"{n} {kind}" for kind, n in counts.not_counted.items())
     say(f"not counted: {failed or 'none'}", json=json)
     say("ended by: " + ", ".join(f"{k} {n}" for k, n in counts.stops.items()), json=json)

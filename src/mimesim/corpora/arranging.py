@@ -15,6 +15,11 @@ from mimesim.corpora import mixing
 from mimesim.corpora.index import Index
 from mimesim.corpora.splits import PARTS, TRAIN, Components, Dealt, Member, Shares, deal
 
+_AT_ONCE = 20_000
+"""Dialogues whose texts are compared at once."""
+_OUT = len(PARTS)
+"""Stands for no part."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -49,7 +54,7 @@ class Arranged:
         shared: per pair of corpora, how many users' texts occur in both.
     """
 
-    orders: dict[str, list[int]]
+    orders: dict[str, array[int]]
     keys: array[int]
     overlapping: list[int]
     splits: dict[str, dict[str, int]]
@@ -57,51 +62,27 @@ class Arranged:
     shared: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """What the index knows, column by column."""
-
-    sources: array[int]
-    places: array[int]
-    words: array[int]
-    texts: array[int]
-    owners: array[int]
-
-
 def arrange(index: Index, plan: Plan) -> Arranged:
-    """Deal out the dialogues of an index."""
-    columns = _columns(index)
+    """Deal out the dialogues of an index; what is held in memory is some 60 bytes of each."""
     names = list(dict.fromkeys(plan.corpora))
     dealt = _dealt(index, [names.index(name) for name in plan.corpora], plan.shares)
-    overlapping = _overlapping(columns, dealt) if plan.apart else []
-    order = numpy.argsort(numpy.frombuffer(columns.places, dtype=numpy.int64), kind="stable")
-    out = set(overlapping)
-    orders: dict[str, list[int]] = {part: [] for part in PARTS}
-    for number in order.tolist():
-        if number not in out:
-            orders[PARTS[dealt.parts[number]]].append(number)
-    before = Counter(columns.sources[number] for number in orders["train"])
-    orders["train"] = _mixed(orders["train"], columns, plan)
-    after = Counter(columns.sources[number] for number in orders["train"])
+    overlapping = _overlapping(index, dealt) if plan.apart else []
+    orders = _orders(index, dealt, overlapping)
+    sources, words = array("H"), array("q")
+    for entry in index.entries():
+        sources.append(entry.source)
+        words.append(entry.words if plan.mix_by == "words" else 1)
+    before = Counter(sources[number] for number in orders["train"])
+    orders["train"] = _mixed(orders["train"], sources, words, plan.mix)
+    after = Counter(sources[number] for number in orders["train"])
     return Arranged(
         orders=orders,
         keys=dealt.keys,
         overlapping=overlapping,
         splits={names[corpus]: dict(sorted(c.items())) for corpus, c in dealt.counts.items()},
         mixed_out=[before[number] - after[number] for number in range(len(plan.corpora))],
-        shared=_shared(columns, plan.corpora),
+        shared=_shared(index, plan.corpora),
     )
-
-
-def _columns(index: Index) -> _Columns:
-    columns = _Columns(array("H"), array("q"), array("q"), array("q"), array("q"))
-    for entry in index.entries():
-        columns.sources.append(entry.source)
-        columns.places.append(entry.place)
-        columns.words.append(entry.words)
-        columns.texts.extend(entry.texts)
-        columns.owners.extend(itertools.repeat(entry.number, len(entry.texts)))
-    return columns
 
 
 def _dealt(index: Index, corpora: Sequence[int], shares: Shares) -> Dealt:
@@ -112,15 +93,36 @@ def _dealt(index: Index, corpora: Sequence[int], shares: Shares) -> Dealt:
     return deal(members, components, index.size, shares)
 
 
-def _overlapping(columns: _Columns, dealt: Dealt) -> list[int]:
+def _orders(index: Index, dealt: Dealt, out: Sequence[int]) -> dict[str, array[int]]:
+    """Return the dialogues of every part in hash order, without those of `out`."""
+    places = array("q", (entry.place for entry in index.entries()))
+    parts = array("B", dealt.parts)
+    for number in out:
+        parts[number] = _OUT
+    order = numpy.argsort(_numbers(places), kind="stable")
+    ordered = numpy.frombuffer(parts, dtype=numpy.uint8)[order] if parts else order
+    return {
+        part: array("q", order[ordered == position].tobytes())
+        for position, part in enumerate(PARTS)
+    }
+
+
+def _overlapping(index: Index, dealt: Dealt) -> list[int]:
     """Return the training dialogues that share a user's text with a held-out one, in order."""
-    texts, owners = _numbers(columns.texts), _numbers(columns.owners)
-    parts = numpy.frombuffer(dealt.parts, dtype=numpy.uint8)
-    if not len(texts):
-        return []
-    held = parts[owners] != TRAIN
-    shared = _among(texts, numpy.unique(texts[held])) & ~held
-    found: list[int] = numpy.unique(owners[shared]).tolist()
+    texts = array("q")
+    for entry in index.entries():
+        if dealt.parts[entry.number] != TRAIN:
+            texts.extend(entry.texts)
+    held = numpy.unique(_numbers(texts))
+    found: list[int] = []
+    training = (entry for entry in index.entries() if dealt.parts[entry.number] == TRAIN)
+    while some := list(itertools.islice(training, _AT_ONCE)):
+        texts, owners = array("q"), array("q")
+        for entry in some:
+            texts.extend(entry.texts)
+            owners.extend(itertools.repeat(entry.number, len(entry.texts)))
+        shared = _among(_numbers(texts), held)
+        found += numpy.unique(_numbers(owners)[shared]).tolist()
     return found
 
 
@@ -133,35 +135,29 @@ def _among(values: Any, wanted: Any) -> Any:
     return wanted[places] == values
 
 
-def _mixed(order: list[int], columns: _Columns, plan: Plan) -> list[int]:
-    if all(share is None for share in plan.mix):
+def _mixed(
+    order: array[int], sources: array[int], weights: array[int], mix: Sequence[float | None]
+) -> array[int]:
+    if all(share is None for share in mix):
         return order
-    weights = columns.words
-    if plan.mix_by == "dialogues":
-        weights = array("q", [1]) * len(columns.words)
     has: Counter[int] = Counter()
     for number in order:
-        has[columns.sources[number]] += weights[number]
-    taken = mixing.amounts([has[i] for i in range(len(plan.mix))], plan.mix)
-    return mixing.thin_out(order, columns.sources, weights, taken)
+        has[sources[number]] += weights[number]
+    taken = mixing.amounts([has[number] for number in range(len(mix))], mix)
+    return array("q", mixing.thin_out(order, sources, weights, taken))
 
 
-def _shared(columns: _Columns, corpora: Sequence[str]) -> dict[str, int]:
+def _shared(index: Index, corpora: Sequence[str]) -> dict[str, int]:
     """Return how many users' texts each pair of corpora has in common, where there are any."""
-    texts, owners = _numbers(columns.texts), _numbers(columns.owners)
-    if not len(texts):
+    texts = {name: array("q") for name in sorted(set(corpora))}
+    if len(texts) < 2:
         return {}
-    sources = numpy.frombuffer(columns.sources, dtype=numpy.uint16)[owners]
-    names = sorted(set(corpora))
-    own = {
-        name: numpy.unique(
-            texts[numpy.isin(sources, [i for i, corpus in enumerate(corpora) if corpus == name])]
-        )
-        for name in names
-    }
+    for entry in index.entries():
+        texts[corpora[entry.source]].extend(entry.texts)
+    distinct = {name: numpy.unique(_numbers(found)) for name, found in texts.items()}
     found = {
-        f"{one} & {other}": len(numpy.intersect1d(own[one], own[other], assume_unique=True))
-        for one, other in itertools.combinations(names, 2)
+        f"{one} & {other}": int(_among(distinct[one], distinct[other]).sum())
+        for one, other in itertools.combinations(distinct, 2)
     }
     return {pair: count for pair, count in found.items() if count}
 

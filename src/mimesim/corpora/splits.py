@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 PARTS = ("train", "validation", "test")
@@ -28,7 +28,7 @@ class Components:
     """Union-find over dialogues 0 … n-1; the root of a component is its first member."""
 
     def __init__(self, size: int) -> None:
-        self._parent = array("q", range(size))
+        self._parent = array("I", range(size))
 
     def join(self, one: int, other: int) -> None:
         """Make two dialogues members of one component."""
@@ -90,8 +90,8 @@ class _Roots:
     """What is known per component, at its root; flat arrays, so that memory stays small."""
 
     def __init__(self, size: int) -> None:
-        self.sizes = array("q", bytes(8 * size))
-        self.free = array("q", bytes(8 * size))
+        self.sizes = array("I", bytes(4 * size))
+        self.free = array("I", bytes(4 * size))
         self.keys = array("q", bytes(8 * size))
         self.corpora = array("H", bytes(2 * size))
         self.fixed = array("B", bytes(size))
@@ -99,13 +99,16 @@ class _Roots:
         self.pins = array("B", bytes(size))
         self.totals: Counter[int] = Counter()
 
-    def in_hash_order(self) -> Iterable[int]:
-        """Return the roots in the order of their smallest places."""
+    def in_hash_order(self) -> Iterator[int]:
+        """Yield the roots in the order of their smallest places."""
         import numpy
 
-        sizes = numpy.frombuffer(self.sizes, dtype=numpy.int64)
+        if not self.keys:
+            return
         order = numpy.argsort(numpy.frombuffer(self.keys, dtype=numpy.int64), kind="stable")
-        return (int(root) for root in order if sizes[root])
+        for root in array("q", order.tobytes()):
+            if self.sizes[root]:
+                yield root
 
 
 def _survey(members: Iterable[Member], components: Components, size: int) -> _Roots:

@@ -145,6 +145,7 @@ class GymSpec:
         max_steps: executed agent actions (ruling 8).
         step_bounds: lowest and highest reward of one step.
         profiles: names of task profiles; never averaged with one another.
+        scored: whether rewards mean anything; without, an episode has neither reward nor success.
     """
 
     name: str
@@ -157,6 +158,7 @@ class GymSpec:
     needs_search: bool = False
     profiles: tuple[str, ...] = ("default",)
     summary: str = ""
+    scored: bool = True
 
 
 class GymEnv(Protocol):

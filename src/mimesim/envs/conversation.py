@@ -47,6 +47,7 @@ SPEC = GymSpec(
     needs_user=True,
     needs_judge=False,
     summary="a person of a scenario file and an agent, nothing else",
+    scored=False,
 )
 _LEAVING = {
     UserAction.END: StopReason.USER_STOP,

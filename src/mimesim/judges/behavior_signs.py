@@ -16,6 +16,7 @@ from mimesim.judges.behavior_talk import Move, Talk, bare, content
 from mimesim.scenarios import worlds
 from mimesim.scenarios.fields import says_field
 from mimesim.scenarios.manual import load
+from mimesim.stats.texts import words as tokens
 
 SHORT = 60
 """Characters of a turn that can still be a burst."""
@@ -93,7 +94,7 @@ def _b3(talk: Talk, cues: Cues) -> Signs:
         words = cues.find("evasion", move.text)
         if kept is None and not talk.facts:  # nothing is known of this person: words alone decide
             missing = ["it"] if move.asked and words and not talk.holds_value(move) else []
-        if not missing:
+        if not missing or not tokens(move.raw):
             continue
         if not words and any(cues.find(slot, move.text) for slot in ("lack", "fetch", "lukewarm")):
             continue

@@ -44,6 +44,7 @@ def performance_of(episode: Episode) -> Performance | Unjudged:
     """
     if not episode.counted:
         return Unjudged(episode.outcome.status.value)
+    found: Performance | Unjudged
     if episode.task.gym == TASK_GYM:
         found = _of_task(episode)
     elif episode.private is None:

@@ -180,6 +180,7 @@ class _Conversation:
     def __init__(self, recorder: Recorder, gym: GymEnv, agent: Agent, setup: Setup) -> None:
         self.place = "gym"
         self._recorder = recorder
+        recorder.scored = gym.spec.scored
         self._gym = gym
         self._agent = agent
         self._setup = setup

@@ -59,7 +59,7 @@ class PolicySource:
     ) -> None:
         self._model = model
         self.config = config or PolicyConfig()
-        self._given = given
+        self._start = start
         self._agents: dict[str, PolicyAgent] = {}
 
     @property

@@ -116,6 +116,7 @@ class Recorder:
         self.steps: list[Step] = []
         self.agent_usage = Usage()
         self.lost_usage = Usage()
+        self.scored = True
         self._opening: PublicMessage | None = None
         self._observation = Observation("", "")
         self._success: bool | None = None
@@ -235,7 +236,7 @@ class Recorder:
 
     def finish(self, stop: Stop, usage: Mapping[str, Usage]) -> Episode:
         """Return the finished episode."""
-        counted = stop.status.counted
+        valued = stop.status.counted and self.scored
         success = self._success if self._done else False
         reward = float(sum(step.reward for step in self.steps))
         scenario = self.task.scenario
@@ -257,7 +258,7 @@ class Recorder:
             turns=tuple(self.turns),
             steps=tuple(self.steps),
             stop=stop,
-            outcome=Outcome(stop.status, success if counted else None, reward if counted else None),
+            outcome=Outcome(stop.status, success if valued else None, reward if valued else None),
             guards=tuple(self._guards),
             usage={"agent": self.agent_usage, **usage},
             errors=tuple(self._errors),

@@ -17,7 +17,6 @@ from typing import Any
 from mimesim import jsonio, stats
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.stop import Status
-from mimesim.dialogue.types import Role
 from mimesim.envs.base import Task
 from mimesim.rollout.engine import Job
 from mimesim.seeds import derive
@@ -132,18 +131,22 @@ def part_of(task: Task) -> str:
     return str(task.public.get("behavior") or NEUTRAL)
 
 
+_NOT_NUMBERS = ("step", "score", "judge_failed")
+
+
 def _numbers(played: Played) -> dict[str, float]:
     graded = grading(played.episode)
-    said = [t.content for t in played.episode.turns if t.role is Role.AGENT]
+    said = played.said
     found = {
         "reward": float(played.episode.outcome.reward or 0.0),
         "turns": float(len(said)),
         "words_per_turn": sum(len(stats.words(text)) for text in said) / max(1, len(said)),
         "format_correct": float(not played.problem),
+        **played.signs,
         **{f"hack_{name}": float(value) for name, value in graded.get("hacks", {}).items()},
     }
     for key, value in graded.items():
-        if isinstance(value, bool | int | float) and key != "step":
+        if isinstance(value, bool | int | float) and key not in _NOT_NUMBERS:
             found.setdefault(key, float(value))
     return found
 

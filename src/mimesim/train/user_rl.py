@@ -22,7 +22,7 @@ from transformers import PrinterCallback
 
 from mimesim import config as configs
 from mimesim import jsonio
-from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, Range, check_ranges
 from mimesim.envs.base import Task
 from mimesim.errors import ConfigError
 from mimesim.models import templates
@@ -49,6 +49,7 @@ from mimesim.train.user_tasks import (
     Stage,
     TaskPart,
     check_parts,
+    judge_names,
     rows_of,
     schedule,
 )
@@ -74,7 +75,7 @@ class UserRlConfig:
         accumulation: backward passes of an optimizer step; more need less memory.
         micro_rows: rows per forward.
         lr, warmup: peak rate, and warm-up in batches; constant afterwards.
-        clip: lower and upper PPO clip.
+        clip: lower and upper PPO clip. ratio_cap: bounds the loss of bad rollouts (dual clip).
         thinking: whether the user thinks before it writes; `checkpoint` = as it was trained.
         policy: sampling; its `max_tokens` caps one message, thought included.
         credit: `compat` repeats the original, judged failures as 0 included.
@@ -97,6 +98,7 @@ class UserRlConfig:
     lr: float = 1e-4
     warmup: int = 2
     clip: tuple[float, float] = (0.2, 0.28)
+    ratio_cap: float = 10.0
     thinking: Literal["checkpoint", "on", "off"] = "checkpoint"
     policy: PolicyConfig = field(default_factory=lambda: PolicyConfig(1.0, 64))
     credit: CreditConfig = field(default_factory=CreditConfig)
@@ -116,6 +118,7 @@ class UserRlConfig:
         check_ranges(self, COUNT, "micro_rows", "save_every", "threads")
         check_ranges(self, POSITIVE, "lr", "policy.temperature")
         check_ranges(self, NATURAL, "warmup", "lora_rank")
+        check_ranges(self, Range(1 + self.clip[1], above=True), "ratio_cap")
         check_parts(self.tasks)
         if self.group < 2:
             raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one prompt")
@@ -177,7 +180,7 @@ class _Run:
         before = self._measured("before")
         keeper = self._keep(on_batch)
         after = self._measured("after")
-        judges = {part.name: part.held_out_judge or part.judge for part in config.tasks}
+        judges = judge_names(config.tasks, held_out=True)
         return {
             "steps": config.batches,
             "tasks": [configs.dump(part) for part in config.tasks],
@@ -251,7 +254,9 @@ class _Run:
             warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
             trainer = CreditTrainer(
                 model=model,
-                args=grpo_arguments(config, accumulation=config.accumulation),
+                args=grpo_arguments(
+                    config, accumulation=config.accumulation, delta=config.ratio_cap
+                ),
                 processing_class=self.tokenizer,
                 train_dataset=Dataset.from_dict(
                     {"prompt": [t.id for t in prompts], "place": list(range(len(prompts)))}
@@ -299,16 +304,13 @@ def _start_card(config: UserRlConfig) -> dict[str, Any]:
     """Return what the new checkpoint says of itself: what the old one said, and how it goes on."""
     path = Path(config.init) / CARD
     told = jsonio.read_object(path) if path.is_file() else {}
-    kept = {
-        k: told[k] for k in ("system_template", "end_marker", "speaks_as", "label") if k in told
-    }
+    names: tuple[str, ...] = ("system_template", "end_marker", "speaks_as", "label")
+    kept: dict[str, Any] = {name: told[name] for name in names if name in told}
     return {
         "kind": "user",
         "stage": "rl",
         **kept,
-        "base_model": told.get(
-            "base_model", config.init if config.init == "embedded" else "policy"
-        ),
+        "base_model": told.get("base_model", Path(config.init).name),
         "max_tokens": config.policy.max_tokens,
         "tasks": [part.name for part in config.tasks],
     }

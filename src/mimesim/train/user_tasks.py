@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
-from mimesim.envs.base import Task
-from mimesim.envs.tasks.env import TaskEnv, TaskOptions
+from mimesim.envs.base import GymEnv, Task
+from mimesim.envs.tasks.env import TaskOptions
 from mimesim.envs.tasks.load import check_parties, load_rows, load_task, make_env, make_task
 from mimesim.envs.tasks.partner import Partner, make_partner
 from mimesim.errors import ConfigError
@@ -107,6 +107,15 @@ def check_parts(parts: Sequence[TaskPart]) -> None:
             raise ConfigError(f"'tasks' names {name!r} twice", expected="every task once")
 
 
+def judge_names(parts: Sequence[TaskPart], *, held_out: bool = False) -> dict[str, str]:
+    """Return who judges each task; "" where nobody does."""
+    names = {}
+    for part in parts:
+        judge = part.held_out_judge if held_out and part.held_out_judge else part.judge
+        names[part.name] = "" if load_task(part.name).info.judge_free else judge
+    return names
+
+
 class Stage:
     """The tasks of a run with their judges and partners; close it afterwards.
 
@@ -119,12 +128,12 @@ class Stage:
         self._judges: dict[str, Judge | None] = {}
         self._partners: dict[str, Partner | None] = {}
         self._options: dict[str, TaskOptions] = {}
+        names = judge_names(parts, held_out=held_out)
         for part in parts:
             info = load_task(part.name).info
-            judged = part.held_out_judge if held_out and part.held_out_judge else part.judge
             # What was given for one judge does not fit another.
-            given = part.judge_options if judged == part.judge else {}
-            judge = None if info.judge_free else make_judge(judged, options=given)
+            given = part.judge_options if names[part.name] == part.judge else {}
+            judge = make_judge(names[part.name], options=given) if names[part.name] else None
             partner = None
             if info.needs_partner:
                 partner = make_partner(part.partner, options=part.partner_options or None)
@@ -134,15 +143,17 @@ class Stage:
             self._partners[part.name] = partner
             self._options[part.name] = options
 
-    def make(self, task: Task, _user: Any = None) -> TaskEnv:
-        """Make the environment of one episode."""
+    def make(self, task: Task, user: object = None) -> GymEnv:
+        """Make the environment of one episode; nobody sits in the seat of a gym's user."""
+        del user
         name = task_name(task)
-        return make_env(
+        env = make_env(
             task,
             judge=self._judges[name],
             partner=self._partners[name],
             options=self._options[name],
         )
+        return cast(GymEnv, env)
 
     async def aclose(self) -> None:
         """Release judges and partners."""

@@ -23,18 +23,21 @@ from mimesim import config as configs
 from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.dialogue.stop import END_MARKER, UserAction
-from mimesim.dialogue.thinking import join
+from mimesim.dialogue.thinking import OPENER, join
 from mimesim.envs.base import AgentAction, Choice, Task
 from mimesim.models.base import ChatMessage
 from mimesim.models.local import quiet_loading
 from mimesim.models.templates import install, mask_rows
 from mimesim.models.tiny import TinyConfig, build_model
+from mimesim.scenarios import manual
+from mimesim.scenarios.rows import row_to_scenario
+from mimesim.scenarios.types import Row
 from mimesim.seeds import derive, generator
 from mimesim.train.folder import training_folder
 from mimesim.train.rows import TrainRow
 from mimesim.train.sft import Progress, SftConfig, run_sft
 from mimesim.train.user_rl import CARD
-from mimesim.train.user_rollouts import given
+from mimesim.train.user_rollouts import start_of
 from mimesim.train.user_tasks import BEHAVIOR_TASK, SceneConfig, Stage, TaskPart, rows_of
 from mimesim.users.base import UserRequest
 from mimesim.users.scripted.full import FullUser
@@ -44,7 +47,7 @@ SHAPE = TinyConfig(hidden=128, layers=3, heads=4, inner=352, context=2048)
 """About 1 M parameters."""
 _PIECES = r'- "[^"\n]+": "| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+'
 """The label of a fact, a word, a digit, signs, or white space."""
-_SHARED_LENGTH = 40
+_SHARED_LENGTH = 30
 SPECIALS = ("<|pad|>", "<|im_start|>", "<|im_end|>")
 
 
@@ -211,14 +214,10 @@ def _kind(task: Task, speech: SpeechConfig, rng: random.Random) -> str:
 
 
 async def _one(task: Task, stage: Stage, kind: str, rng: random.Random) -> Demonstration:
-    user = FullUser(task.scenario, kind=kind, seed=rng.getrandbits(62))
+    user = FullUser(_scenario(task), kind=kind, seed=rng.getrandbits(62))
     env = stage.make(task)
     observation = await env.reset(task, seed=rng.getrandbits(62))
-    messages = [
-        ChatMessage("system", observation.system),
-        ChatMessage("user", observation.first_user),
-        *given(task, thinking=True),
-    ]
+    messages = start_of(task, observation, thinking=True)
     before = sum(m.role == "assistant" for m in messages)
     heard = ""
     while True:
@@ -234,6 +233,12 @@ async def _one(task: Task, stage: Stage, kind: str, rng: random.Random) -> Demon
         messages.append(ChatMessage("user", heard))
 
 
+def _scenario(task: Task) -> dict[str, Any]:
+    """Return the private scenario of a row, as scripted customers take it."""
+    row = Row.from_json(task.hidden["row"], f"task {task.id}")
+    return row_to_scenario(row, manual.load(task.hidden["manual"])).to_json()
+
+
 def _row(tokenizer: Any, name: str, talk: Demonstration) -> TrainRow:
     """Tokenize a demonstration; what was given to the policy is context, not learnt."""
     own = sum(m.role == "assistant" for m in talk.messages)
@@ -246,7 +251,7 @@ def build_speech_tokenizer(talks: Sequence[Demonstration], size: int) -> PreTrai
     """Build a byte-level tokenizer over demonstrations with the ChatML template inside.
 
     Nothing is unknown to it; digits stand alone, so that numbers can be copied. Lines that many
-    system texts share are one token each, and so are the labels of facts: a small model reads its
+    briefs share are one token each, and so are the labels of facts: a small model reads its
     brief for a third of the price.
     """
     core = Tokenizer(models.BPE())
@@ -263,8 +268,10 @@ def build_speech_tokenizer(talks: Sequence[Demonstration], size: int) -> PreTrai
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    core.train_from_iterator((m.content for talk in talks for m in talk.messages), trainer)
-    core.add_tokens([AddedToken(line, normalized=False) for line in _shared_lines(talks)])
+    said = (f"{m.role}\n{m.content}" for talk in talks for m in talk.messages)
+    core.train_from_iterator(said, trainer)
+    whole = [OPENER, join(None, "").removeprefix(OPENER), *_shared_lines(talks)]
+    core.add_tokens([AddedToken(line, normalized=False) for line in whole])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token=SPECIALS[0],
@@ -277,11 +284,11 @@ def build_speech_tokenizer(talks: Sequence[Demonstration], size: int) -> PreTrai
 
 
 def _shared_lines(talks: Sequence[Demonstration]) -> list[str]:
-    """Return the longer lines that stand in at least one system text of fifty."""
-    counts = Counter(
-        line
-        for talk in talks
-        for line in set(talk.messages[0].content.splitlines())
-        if len(line) >= _SHARED_LENGTH
-    )
+    """Return the longer lines that at least one conversation in fifty shows the policy."""
+    counts = Counter(line for talk in talks for line in _shown(talk) if len(line) >= _SHARED_LENGTH)
     return sorted(line for line, count in counts.items() if count * 50 >= len(talks))
+
+
+def _shown(talk: Demonstration) -> set[str]:
+    texts = (m.content for m in talk.messages if m.role != "assistant")
+    return {line for text in texts for line in text.splitlines()}

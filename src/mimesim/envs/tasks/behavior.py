@@ -3,6 +3,9 @@
 A row is a composed case (`scenarios.views`). The identity check is replayed before the policy speaks,
 so that the budget goes into the errand. The support agent has the real policy and sees only what was
 said; the judge decides once, at the end. Checks, gaps and faults of the format are logged.
+
+Modes: `fixed` for evaluation; `train` closes the format gate, `train-thinking` also on messages
+without a thought; `compat` and `compat-train` pay 0 where the judge failed, as the original does.
 """
 
 from __future__ import annotations
@@ -53,6 +56,8 @@ TURNS = 16
 """Most messages of a customer, whatever a row's budget."""
 _AGENT = "agent"
 _COMPAT, _TRAIN = "compat", "train"
+_THINKING = ("train-thinking", "compat-train")
+"""Modes in which every message must have a thought."""
 _START = "(a customer is connected)"
 
 
@@ -87,9 +92,9 @@ class BehaviorTask(UserTask[BehaviorRow]):
         judge_free=False,
         needs_partner=True,
         turns=TURNS,
-        floor=0.0,
+        floor=0.0227,
         ceiling=1.0,
-        modes=("fixed", _TRAIN, _COMPAT, f"{_COMPAT}-{_TRAIN}"),
+        modes=("fixed", _TRAIN, "train-thinking", _COMPAT, "compat-train"),
     )
     schema = BehaviorRow
 
@@ -160,8 +165,8 @@ class BehaviorTask(UserTask[BehaviorRow]):
         case, book = _case(scene.task), _manual(scene.hidden["manual"])
         replies = self.replies(scene, lines)
         compat, train = _COMPAT in scene.mode, _TRAIN in scene.mode
-        thinking = any(reply.thought is not None for reply in replies)
-        faults = format_faults(replies, thinking=thinking)
+        thinks = any(reply.thought is not None for reply in replies)
+        faults = format_faults(replies, thinking=thinks or scene.mode in _THINKING)
         performance = _performance(scene, case, (lines, replies), left=left)
         request: JudgeRequest[Any] = question(performance, seed=scene.seed)
         ask = scene.desk.may if compat or (train and faults) else scene.desk.must

@@ -96,7 +96,8 @@ def _late(now: _Moment) -> str:
     if behavior == "B2" and "yes please" in now.said:
         line = f"good. oh and {params['constraint']}"
     elif behavior == "B5":
-        line = f"no, {params['omitted_detail']}, you should have asked"
+        blame = f"no, {params['omitted_detail']}, you should have asked"
+        line = "well, anybody would have thought of that" if blame in now.said else blame
     elif behavior == "B11":
         line = f"well, {_claim(params['field'], params['value_b'])}"
     return "" if line in now.said else line
@@ -106,7 +107,8 @@ def _plain(now: _Moment) -> str:
     if now.number == 0:
         return f"hi, i want to {now.goal}"
     if now.asked:
-        return ", ".join(_claim(name, now.facts[name]) for name in now.asked)
+        given = ", ".join(_claim(name, now.facts[name]) for name in now.asked)
+        return f"again, {given}" if given in now.said else given
     agreed = "yes please" in now.said
     return f"ok, thanks {END_MARKER}" if agreed or now.refused else "yes please"
 
