@@ -150,7 +150,7 @@ def test_two_rule_judges_side_by_side(tmp_path: Path) -> None:
 
 def test_failures_are_counted_over_all_that_were_asked(tmp_path: Path) -> None:
     def reply(request: StubRequest) -> str:
-        if "hurry up" in request.last:
+        if "hurry up" in str(request.body["messages"]):
             return "prose"
         return json.dumps(
             {"exhibit": 0.0, "placement": 0, "naturalness": 1, "on_task": 1, "announced": False}
@@ -213,7 +213,12 @@ def test_rated_pairs(tmp_path: Path) -> None:
         {"metric": "m", "human_label": 0.5, "judge_score": 0.4},
         {"metric": "m", "human_label": 1, "judge_score": None},
         {"metric": "p", "human_label": "A", "judge_score": 1, "ground_truth_synthetic_slot": "A"},
-        {"metric": "p", "human_label": "Tie", "judge_score": 0.5, "ground_truth_synthetic_slot": "B"},
+        {
+            "metric": "p",
+            "human_label": "Tie",
+            "judge_score": 0.5,
+            "ground_truth_synthetic_slot": "B",
+        },
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in rated), "utf-8")
     assert is_rated(path)

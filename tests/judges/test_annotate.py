@@ -130,6 +130,9 @@ def test_conversations_of_a_corpus_are_read(tmp_path: Path) -> None:
     turns = [{"role": "user", "text": "hurry up"}, {"role": "agent", "text": "Yes?"}]
     path.write_text(json.dumps({"id": "one", "turns": turns}) + "\n", "utf-8")
     (found,) = read_dialogues(str(path))
-    assert [(role.value, text) for role, text in found.turns] == [("user", "hurry up"), ("agent", "Yes?")]
+    assert [(role.value, text) for role, text in found.turns] == [
+        ("user", "hurry up"),
+        ("agent", "Yes?"),
+    ]
     with pytest.raises(UsageError):
         read_dialogues(str(tmp_path / "missing.jsonl"))

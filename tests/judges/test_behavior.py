@@ -122,7 +122,9 @@ def test_a_fenced_answer_is_read_and_a_refusal_is_none() -> None:
     result, _ = ask(f"Here:\n```json\n{told()}\n```")
     assert isinstance(result, Verdict)
     refused, _ = ask("I'm sorry, I cannot rate people.")
-    assert refused == Skipped("refused", raw="I'm sorry, I cannot rate people.", attempts=3, usage=refused.usage)
+    assert refused == Skipped(
+        "refused", raw="I'm sorry, I cannot rate people.", attempts=3, usage=refused.usage
+    )
 
 
 def test_a_neutral_row_is_asked_other_things() -> None:

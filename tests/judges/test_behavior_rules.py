@@ -155,7 +155,9 @@ def test_findings_know_nothing_and_still_find() -> None:
     behavior=st.sampled_from([None, *behaviors.builtin_ids()]),
     judge=st.sampled_from([MAIN, HELD_OUT]),
 )
-def test_any_text_gets_a_verdict_in_form(lines: list[str], behavior: str | None, judge: str) -> None:
+def test_any_text_gets_a_verdict_in_form(
+    lines: list[str], behavior: str | None, judge: str
+) -> None:
     turns = [line if i % 2 == 0 else "A: " + line for i, line in enumerate(lines)]
     found = rule_answer(talk(*turns, behavior=behavior), judge)
     (BehaviorVerdict if behavior else NeutralVerdict).model_validate(found, strict=True)

@@ -50,7 +50,12 @@ def test_a_rule_that_breaks_its_schema_is_a_fault_of_the_gym() -> None:
 
 def test_the_held_out_rule_is_another_one() -> None:
     request = JudgeRequest(
-        "k", {"target": "Lion", "guess": "lion"}, Correct, 0, rule=same, held_out=lambda _: {"correct": False}
+        "k",
+        {"target": "Lion", "guess": "lion"},
+        Correct,
+        0,
+        rule=same,
+        held_out=lambda _: {"correct": False},
     )
     judge = make_judge("rule-heldout")
     assert required(asyncio.run(judge.judge(request))).correct is False

@@ -44,7 +44,7 @@ _PARTS = Registry(
         "tokenizer": "transformers:AutoTokenizer",
     },
 )
-_PLUGIN_KINDS = ("gym", "agent", "user", "model", "judge")
+_PLUGIN_KINDS = ("gym", "task", "agent", "user", "model", "judge", "behavior", "manual")
 
 
 class State(StrEnum):
