@@ -1,10 +1,12 @@
 """Peak memory of `mimesim data build` on a large file -> benchmarks/build_memory.json.
 
     python benchmarks/build_memory.py --megabytes 2000
+    python benchmarks/build_memory.py --megabytes 2000 --plain --out benchmarks/build_memory_plain.json
 
 Writes invented conversations of that size (some repeated, some nearly, some with contact data) to a
-temporary folder, builds them in a process of their own with everything on, and records the peak
-resident memory of that process, the time, and the bytes of the index per dialogue.
+temporary folder, builds them in a process of their own, and records the peak resident memory of that
+process, the time, and the bytes of the index per dialogue. Everything is on (language, contact data,
+equal and near duplicates), or, with `--plain`, nothing is looked for.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ OUT = Path(__file__).with_name("build_memory.json")
 TARGET_MB = 600
 """What is aimed at for 2 GB."""
 
+_PLAIN = ['duplicates="keep"', 'pii="off"', "apart=false"]
 _WORDS = 20_000
 _SYLLABLES = ("ba", "do", "ki", "lu", "mer", "no", "pas", "ru", "sil", "ta", "ven", "zo")
 
@@ -37,15 +40,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=300)
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--plain", action="store_true", help="no duplicates, languages, contacts")
     parser.add_argument("--folder", type=Path, help="where the temporary files go")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=asked.folder) as name:
-        found = measured(Path(name), asked.megabytes)
+        found = measured(Path(name), asked.megabytes, plain=asked.plain)
     jsonio.write_json(asked.out, found)
     print(jsonio.dumps(found))
 
 
-def measured(folder: Path, megabytes: int) -> dict[str, object]:
+def measured(folder: Path, megabytes: int, *, plain: bool) -> dict[str, object]:
     """Build a generated file of `megabytes` and return what it took."""
     source, out = folder / "chats.jsonl", folder / "built"
     rows = generate(source, megabytes * 10**6)
@@ -53,11 +57,14 @@ def measured(folder: Path, megabytes: int) -> dict[str, object]:
     started = time.perf_counter()
     watch = _Watch(out)
     with watch:
-        subprocess.run([*command, "--set", 'languages=["en"]', "--quiet"], check=True)
+        settings = _PLAIN if plain else ['languages=["en"]']
+        asked = [word for setting in settings for word in ("--set", setting)]
+        subprocess.run([*command, *asked, "--quiet"], check=True)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     manifest = jsonio.read_object(out / "build.json", "sources")
     return {
+        "settings": settings,
         "file_mb": source.stat().st_size / 1e6,
         "dialogues": rows,
         "peak_mb": round(peak, 1),

@@ -226,5 +226,5 @@ def test_rated_pairs(tmp_path: Path) -> None:
     assert (found["m"].asked, found["m"].n, found["m"].missing) == (2, 1, (0, 1))
     assert found["p"].means == (0.75, 0.75)
     path.write_text('{"human_label": "C", "judge_score": 1}\n', "utf-8")
-    with pytest.raises(DataError, match="rated.jsonl:1.*'C'"):
+    with pytest.raises(DataError, match=r"rated\.jsonl:1.*'C'"):
         rated_rows(path)

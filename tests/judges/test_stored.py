@@ -108,5 +108,5 @@ def test_a_torn_tail_is_cut_and_a_damaged_line_is_told(tmp_path: Path) -> None:
     assert resumed == 1
     assert path.read_bytes() == whole
     path.write_bytes(whole + b'{"schema": "mimesim.verdict/1", "item": "e2"}\n')
-    with pytest.raises(DataError, match="v.jsonl:2"):
+    with pytest.raises(DataError, match=r"v\.jsonl:2"):
         judge(path)

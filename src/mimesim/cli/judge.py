@@ -130,28 +130,25 @@ def _failed(found: dict[str, Any]) -> float:
 
 
 def _show(rows: list[Row], *, json: bool) -> None:
-    columns = (
-        *("judges", "behavior", "measure", "n", "of", "agree", "of all", "kappa", "weighted"),
-        *("rank corr.", "means"),
-    )
-    cells = [
-        (
-            " x ".join(row.judges),
-            row.behavior,
-            row.measure,
-            row.comparison.n,
-            row.comparison.asked,
-            _bounded(row.comparison.share),
-            _bounded(row.comparison.share_of_all, bounds=False),
-            _bounded(row.comparison.kappa),
-            _bounded(row.comparison.weighted),
-            _bounded(row.comparison.spearman),
-            " / ".join("-" if m is None else f"{m:.2f}" for m in row.comparison.means),
-        )
-        for row in rows
-    ]
-    title = "n: decided by both, of all asked; kappa: yes or no from 0.5 on, weighted: in quarters"
-    stdout(json=json).print(table(title, columns, cells))
+    """Print one table per pair of judges; what it leaves out stands in `--json`."""
+    out = stdout(json=json)
+    columns = ("of", "measure", "n", "agree", "of all", "kappa", "ranks")
+    for pair in dict.fromkeys(row.judges for row in rows):
+        cells = [
+            (
+                row.behavior,
+                row.measure,
+                f"{row.comparison.n}/{row.comparison.asked}",
+                _bounded(row.comparison.share),
+                _bounded(row.comparison.share_of_all, bounds=False),
+                _bounded(row.comparison.kappa),
+                _bounded(row.comparison.spearman),
+            )
+            for row in rows
+            if row.judges == pair
+        ]
+        title = " x ".join(pair) + ": n decided by both, yes or no from 0.5 on"
+        out.print(table(title, columns, cells))
 
 
 def _bounded(one: Any, *, bounds: bool = True) -> str:
@@ -159,4 +156,4 @@ def _bounded(one: Any, *, bounds: bool = True) -> str:
         return "-"
     if one.low is None or not bounds:
         return f"{one.value:.2f}"
-    return f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
+    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"

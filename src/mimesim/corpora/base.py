@@ -15,12 +15,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from mimesim import seeds
+from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import Thought
 
 Side = Literal["user", "agent"]
 Split = Literal["", "train", "validation", "test"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_TEXTS = ("id", "topic", "goal", "context", "earlier", "user_key", "language")
 
 
 class Unfit(ValueError):
@@ -170,10 +172,10 @@ def tidy(turns: Iterable[HumanTurn], counts: Counter[str]) -> tuple[HumanTurn, .
     """
     kept = []
     for turn in turns:
-        text, bad = _SURROGATE.subn("\ufffd", turn.text)
-        counts["surrogates_replaced"] += bad
-        if text.strip():
-            kept.append(replace(turn, text=text.strip()))
+        text = _whole(turn.text, counts)
+        if not is_blank(text):
+            thought, reaction = (_whole_thought(t, counts) for t in (turn.thought, turn.reaction))
+            kept.append(HumanTurn(turn.role, text.strip(), thought, reaction))
         else:
             counts["empty_turns"] += 1
     merged = [
@@ -181,6 +183,28 @@ def tidy(turns: Iterable[HumanTurn], counts: Counter[str]) -> tuple[HumanTurn, .
     ]
     counts["merged_turns"] += len(kept) - len(merged)
     return tuple(merged)
+
+
+def tidy_texts(dialogue: HumanDialogue) -> HumanDialogue:
+    """Replace lone surrogates in all texts of a dialogue beside its turns; `left_out` counts them."""
+    counts: Counter[str] = Counter()
+    whole = {name: _whole(getattr(dialogue, name), counts) for name in _TEXTS}
+    keys = tuple(_whole(key, counts) for key in dialogue.group_keys)
+    flags = tuple(_whole(flag, counts) for flag in dialogue.flags)
+    if not counts.total():
+        return dialogue
+    left_out = {**dialogue.left_out, **counts}
+    return replace(dialogue, **whole, group_keys=keys, flags=flags, left_out=left_out)
+
+
+def _whole(text: str, counts: Counter[str]) -> str:
+    made, bad = _SURROGATE.subn("\ufffd", text)
+    counts["surrogates_replaced"] += bad
+    return made
+
+
+def _whole_thought(thought: Thought | None, counts: Counter[str]) -> Thought | None:
+    return thought and Thought(_whole(thought.reveal(), counts))
 
 
 def _joined(turns: list[HumanTurn]) -> HumanTurn:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from mimesim.corpora import base, built, chitchat, packs, places
 from mimesim.corpora.base import Corpus, CorpusInfo, Format, HumanDialogue, Record, Unfit
 from mimesim.corpora.cleaning import checks, pii
+from mimesim.corpora.formats.chats import as_json
 from mimesim.corpora.raw import OnReject
 from mimesim.errors import DataError, UnknownNameError, UsageError
 from mimesim.registry import Registry
@@ -92,7 +93,7 @@ def parse_source(text: str) -> Place:
     name, colon, place = text.partition(":")
     if name in CORPORA.names():
         return Place(name, place)
-    if Path(text).exists():
+    if places.exists(text):
         return Place("own", text)
     outside = _BY_PATH.fullmatch(text)
     if outside:
@@ -167,13 +168,17 @@ def converted(
         found = list(form.convert(record.value, options))
     except (Unfit, UsageError):
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except Exception as error:  # whatever a foreign record does to a converter, it costs that record
         raise Unfit("bad_shape", f"{type(error).__name__} in the converter") from error
     return [
-        replace(
-            dialogue,
-            id=dialogue.id or _named(record.where, place, number),
-            source=dialogue.source or form.info.name,
+        base.tidy_texts(
+            replace(
+                dialogue,
+                id=dialogue.id or _named(record.where, place, number),
+                source=dialogue.source or form.info.name,
+                hidden=as_json(dialogue.hidden),
+                outcome=as_json(dialogue.outcome),
+            )
         )
         for number, dialogue in enumerate(found)
     ]

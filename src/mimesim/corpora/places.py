@@ -23,6 +23,7 @@ from mimesim.errors import DataError, EnvironmentFault, MissingExtraError
 
 HUB = "hub:"
 KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+_SHOWN = 200  # characters of a place that is no path
 _LINE = re.compile(r":\d+$")
 _HUB = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<split>[\w.-]+))?")
 
@@ -62,7 +63,7 @@ def sources(place: str, files: tuple[str, ...] = ()) -> list[Source]:
     Raises:
         DataError: the place does not exist, or holds no file of a known kind.
     """
-    path = Path(place).expanduser()
+    path = _path(place)
     if path.is_file():
         found = _unpacked(path, files, named=True)
     elif path.is_dir():
@@ -96,6 +97,27 @@ def file_of(where: str) -> Path:
     return Path(name.partition("!")[0])
 
 
+def exists(place: str) -> bool:
+    """Tell whether a place is a file or a folder; what no path can be called is neither."""
+    try:
+        return Path(place).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _path(place: str) -> Path:
+    """Return a place as a path that the file system takes."""
+    try:
+        path = Path(place).expanduser()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, no such home, a zero byte
+        why = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
+        raise DataError(
+            f"no such place: {why}", where=place[:_SHOWN], expected="a file, a folder or a glob"
+        ) from error
+    return path
+
+
 def _folder(path: Path, files: tuple[str, ...]) -> list[Source]:
     inside = sorted(
         found
@@ -109,7 +131,12 @@ def _folder(path: Path, files: tuple[str, ...]) -> list[Source]:
 def _matches(pattern: Path) -> list[Path]:
     """Return what a glob matches, below its last folder without a wildcard."""
     fixed = list(itertools.takewhile(lambda part: not glob.has_magic(part), pattern.parts))
-    return list(Path(*fixed).glob(str(Path(*pattern.parts[len(fixed) :]))))
+    try:
+        return list(Path(*fixed).glob(str(Path(*pattern.parts[len(fixed) :]))))
+    except (ValueError, NotImplementedError) as error:
+        raise DataError(
+            f"not a glob: {error}", where=str(pattern), expected="a glob such as logs/**/*.jsonl"
+        ) from error
 
 
 def _unpacked(path: Path, files: tuple[str, ...], *, named: bool = False) -> list[Source]:

@@ -28,6 +28,7 @@ OnReject = Callable[[str, str, str], None]
 BOM = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
 """What reading a cut or damaged file raises."""
+_LOCKED = (RuntimeError, NotImplementedError)  # what an archive raises on a member it cannot unpack
 
 _FIELD = 1 << 26  # longest field of a CSV table
 _BAD_BYTES = re.compile("[\udc80-\udcff]")  # `surrogateescape` makes them of what is not UTF-8
@@ -63,7 +64,7 @@ class Source(NamedTuple):
                     stream = stack.enter_context(gzip.open(self.path, "rb"))
                 else:
                     stream = stack.enter_context(self.path.open("rb"))
-            except (OSError, zipfile.BadZipFile) as error:
+            except (OSError, zipfile.BadZipFile, *_LOCKED) as error:
                 raise DataError(f"cannot read: {error}", where=self.name) from error
             yield stream
 
@@ -128,6 +129,9 @@ def parquet(source: Source, on_reject: OnReject) -> Iterator[Record]:
 def parse(raw: bytes, where: str, on_reject: OnReject) -> Iterator[Record]:
     """Yield the value of one piece of JSON text; nothing for a blank or a damaged one."""
     if not raw.strip():
+        return
+    if b"\0" in raw:  # never part of JSON, and half of the bytes of UTF-16
+        on_reject(where, "bad_encoding", "zero bytes, so not UTF-8 (UTF-16?)")
         return
     try:
         value = jsonio.loads(raw.decode("utf-8"))

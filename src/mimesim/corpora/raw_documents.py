@@ -23,6 +23,7 @@ PARTS = frozenset({"train", "dev", "val", "valid", "validation", "test"})
 _Problem = tuple[str, str, str]
 _WHOLE = 1 << 24  # bytes of a document that is parsed at once
 _FIRST_LINE = 1 << 24  # longest first line by which lines of JSON are known
+_DEEPEST = 1000  # levels of a document that is streamed
 
 
 def document(source: Source, on_reject: OnReject, *, splits_lists: bool) -> Iterator[Record]:
@@ -75,7 +76,7 @@ def _rescued(
 ) -> Iterator[Record]:
     """Yield the entries before the damage, where entries can be told apart."""
     if split and importlib.util.find_spec("ijson"):
-        yield from _streamed(source, on_reject)
+        yield from _streamed(source, on_reject, known=problem[1])
     else:
         on_reject(*problem)
 
@@ -107,10 +108,11 @@ def _holds(value: Any, kind: type | str) -> bool:
     return all(v == kind if isinstance(kind, str) else isinstance(v, kind) for v in value.values())
 
 
-def _streamed(source: Source, on_reject: OnReject) -> Iterator[Record]:
+def _streamed(source: Source, on_reject: OnReject, *, known: str = "") -> Iterator[Record]:
     """Yield the entries of a large document one by one, with one pass before for its shape.
 
-    A lone surrogate comes out as a question mark here.
+    A lone surrogate comes out as a question mark here. `known` is what is wrong with the document,
+    where that was found out before.
 
     Raises:
         MissingExtraError: ijson is not installed.
@@ -124,29 +126,44 @@ def _streamed(source: Source, on_reject: OnReject) -> Iterator[Record]:
     where = source.name
     try:
         with source.open() as stream:
-            shape = _shape(ijson.basic_parse(_Unmarked(stream), use_float=True))
+            shape = _shape(ijson.basic_parse(_Unmarked(stream), use_float=True), ijson.JSONError)
+        if shape is None:
+            on_reject(where, "bad_json", f"nested more than {_DEEPEST} times")
+            return
         for where, entry in _walk(source, shape, ijson):
             yield Record(where, entry)
     except (ijson.JSONError, *DAMAGE) as error:
         cut = isinstance(error, DAMAGE) or "premature EOF" in str(error)
-        encoding = "UTF8" in str(error)
-        reason = "truncated" if cut else "bad_encoding" if encoding else "bad_json"
+        wrong = "bad_encoding" if known == "bad_encoding" or "UTF8" in str(error) else "bad_json"
+        reason = "truncated" if cut and wrong == "bad_json" else wrong
         on_reject(f"{where}", reason, f"what follows this entry is lost: {raw.on_one_line(error)}")
 
 
-def _shape(events: Iterable[tuple[str, Any]]) -> str | dict[str, str]:
-    """Return "list", "value", or the kind of value under each key of an object."""
+def _shape(
+    events: Iterable[tuple[str, Any]], fault: type[Exception]
+) -> str | dict[str, str] | None:
+    """Return "list", "value", or the kind of value under each key of an object.
+
+    None = nested so deeply that the second pass, which names the path of every value, would take
+    memory without bound. A `fault` in a list is left to that pass: what stands before it counts.
+    """
     kinds: dict[str, str] = {}
-    depth, key = 0, ""
-    for event, value in events:
-        if depth == 0 and event != "start_map":
-            return "list" if event == "start_array" else "value"
-        if depth == 1 and event == "map_key":
-            key = value
-        elif depth == 1 and event != "end_map":
-            kinds[key] = event
-        depth += event.startswith("start_") - event.startswith("end_")
-    return kinds
+    depth, key, single = 0, "", ""
+    try:
+        for event, value in events:
+            if depth == 0 and event not in ("start_map", "end_map", "end_array"):
+                single = "list" if event == "start_array" else "value"
+            if depth == 1 and event == "map_key":
+                key = value
+            elif depth == 1 and not event.startswith("end_"):
+                kinds[key] = event
+            depth += event.startswith("start_") - event.startswith("end_")
+            if depth > _DEEPEST:
+                return None
+    except (fault, *DAMAGE):
+        if single != "list":
+            raise
+    return single or kinds
 
 
 def _walk(source: Source, shape: str | dict[str, str], ijson: Any) -> Iterator[tuple[str, Any]]:

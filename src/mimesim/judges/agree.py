@@ -35,10 +35,12 @@ ALL = "all"
 NOBODY = "neutral"
 """How a row without a behavior is called."""
 MEASURES = tuple(
-    name
-    for model in (BehaviorVerdict, NeutralVerdict)
-    for name in model.model_fields
-    if name != "why"
+    dict.fromkeys(
+        name
+        for model in (BehaviorVerdict, NeutralVerdict)
+        for name in model.model_fields
+        if name != "why"
+    )
 )
 _ITEM_KEYS = ("episode", "item", "id")
 

@@ -212,17 +212,17 @@ def role(task: Task) -> str:
 def as_sample(played: Played, group: str, *, compat: bool = False) -> Sample:
     """Turn a rollout into a training sample: the reward is whole in its last message.
 
-    A malformed message gates the reward whatever the judge said; a judge that failed cannot
-    be gated, since there is nothing to compare.
+    A malformed message gates the reward whatever the judge said, or failed to say.
     """
     episode, record = played.episode, played.tokens
     status = episode.outcome.status
-    replies = len(record.spans) if record is not None else 1
-    gated = bool(played.problem)
-    earned = 0.0 if gated or not status.counted else (episode.outcome.reward or 0.0)
     judge_failed = status is Status.JUDGE_FAILURE
-    valid = status.counted or (compat and judge_failed)
+    gated = bool(played.problem) and (status.counted or judge_failed)
+    valid = status.counted or (judge_failed and (gated or compat))
+    earned = 0.0 if gated or not status.counted else (episode.outcome.reward or 0.0)
+    replies = len(record.spans) if record is not None else 1
     metrics = {
+        "gated": float(gated),
         "failed_judge": float(judge_failed),
         "failed_other": float(not status.counted and not judge_failed),
     }
@@ -236,7 +236,6 @@ def _numbers(played: Played, earned: float) -> dict[str, float]:
     name = task_name(played.task)
     found = {
         "turns": float(len(played.episode.steps)),
-        "gated": float(bool(played.problem)),
         f"{name}/reward": earned,
     }
     found |= {f"{name}/{sign}": value for sign, value in played.signs.items()}

@@ -47,6 +47,7 @@ SHAPE = TinyConfig(hidden=128, layers=3, heads=4, inner=352, context=2048)
 """About 1 M parameters."""
 _PIECES = r'- "[^"\n]+": "| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+'
 """The label of a fact, a word, a digit, signs, or white space."""
+_FACT = "- "
 _SHARED_LENGTH = 30
 SPECIALS = ("<|pad|>", "<|im_start|>", "<|im_end|>")
 
@@ -60,13 +61,16 @@ class SpeechConfig:
         obedient: share of the rows with a behavior whose customer shows it.
         strange: share whose customer shows another one; the rest are ordinary customers. Also the
             share of neutral rows whose customer is difficult.
+        briefed: share of the rows with their whole brief; the others come without facts and
+            without the replayed check, so that most of the time goes into what is said.
         vocabulary: tokens of the tokenizer.
     """
 
-    rows: int = 2_000
+    rows: int = 1_600
     obedient: float = 0.45
     strange: float = 0.1
-    vocabulary: int = 3_000
+    briefed: float = 0.25
+    vocabulary: int = 2_000
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no run.
@@ -75,7 +79,7 @@ class SpeechConfig:
             ConfigError: naming the key.
         """
         check_ranges(self, COUNT, "rows", "vocabulary")
-        check_ranges(self, SHARE, "obedient", "strange")
+        check_ranges(self, SHARE, "obedient", "strange", "briefed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +98,10 @@ class SpeakerConfig:
     speech: SpeechConfig = field(default_factory=SpeechConfig)
     scenes: SceneConfig = field(default_factory=SceneConfig)
     shape: TinyConfig = field(default_factory=lambda: SHAPE)
-    steps: int = 150
+    steps: int = 200
     batch: int = 16
-    lr: float = 3e-3
-    muon_lr: float = 5e-3
+    lr: float = 5e-3
+    muon_lr: float = 1e-2
     max_tokens: int = 80
     save_every: int = 50
     threads: int = 1
@@ -135,7 +139,9 @@ def _train(config: SpeakerConfig, on_progress: Callable[[Progress], None] | None
     seed = derive(config.seed, "user-warm-start")
     talks = asyncio.run(demonstrate(config, seed))
     tokenizer = build_speech_tokenizer(talks, config.speech.vocabulary)
-    rows = [_row(tokenizer, f"demo-{i}", talk) for i, talk in enumerate(talks)]
+    rng = generator(seed, "briefed")
+    taught = [talk if rng.random() < config.speech.briefed else unbriefed(talk) for talk in talks]
+    rows = [_row(tokenizer, f"demo-{i}", talk) for i, talk in enumerate(taught)]
     outcome = run_sft(
         build_model(tokenizer, seed, config.shape),
         tokenizer,
@@ -231,6 +237,14 @@ async def _one(task: Task, stage: Stage, kind: str, rng: random.Random) -> Demon
             return Demonstration(tuple(messages), before, result.reward)
         heard = "\n\n".join(m.content for m in result.feedback)
         messages.append(ChatMessage("user", heard))
+
+
+def unbriefed(talk: Demonstration) -> Demonstration:
+    """Return a demonstration without the list of facts and without what was said before."""
+    system = talk.messages[0].content.splitlines()
+    short = "\n".join(line for line in system if not line.startswith(_FACT))
+    kept = talk.messages[2 + 2 * talk.given :]
+    return replace(talk, messages=(ChatMessage("system", short), talk.messages[1], *kept), given=0)
 
 
 def _scenario(task: Task) -> dict[str, Any]:

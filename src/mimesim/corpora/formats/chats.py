@@ -28,6 +28,7 @@ _SILENT = ("tool", "function", "function_call", "observation")
 _OTHER: Mapping[Side, Side] = {"user": "agent", "agent": "user"}
 _LABELS: Mapping[Side, str] = {"user": "You", "agent": "They"}
 _KEYS = (("role", "content"), ("from", "value"), ("role", "text"))
+_DEEPEST = 64  # levels of a value that is kept
 
 
 class Chat(NamedTuple):
@@ -102,12 +103,18 @@ def plain(value: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: as_json(value[key]) for key in keys if value.get(key) not in (None, "", [], {})}
 
 
-def as_json(value: Any) -> Any:
-    """Return a value of a table or a document as one of JSON: times and bytes become text."""
+def as_json(value: Any, depth: int = 0) -> Any:
+    """Return a value of a table or a document as one of JSON: times and bytes become text.
+
+    Raises:
+        Unfit: `too_deep`, nested beyond what anything here means; `depth` is that of `value`.
+    """
+    if depth > _DEEPEST:
+        raise Unfit("too_deep", f"values nested more than {_DEEPEST} times")
     if isinstance(value, Mapping):
-        return {str(key): as_json(inner) for key, inner in value.items()}
+        return {str(key): as_json(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [as_json(inner) for inner in value]
+        return [as_json(inner, depth + 1) for inner in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 

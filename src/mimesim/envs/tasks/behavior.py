@@ -109,12 +109,9 @@ class BehaviorTask(UserTask[BehaviorRow]):
         except (UsageError, LookupError, TypeError, ValueError) as error:
             raise Unfit("bad_row", str(error)) from None
         flow = book.flow(case.flow)
-        behavior = behaviors.get(case.behavior) if case.behavior else None
         public = {
             "behavior": case.behavior,
-            "params": {k: case.params[k] for k in behavior.told if k in case.params}
-            if behavior
-            else {},
+            "params": {k: v for k, v in case.params.items() if k != "true_value"},
             "directive": case.directive,
             "name": str(case.record["customer_name"]),
             "company": book.company,

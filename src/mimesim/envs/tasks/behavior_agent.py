@@ -42,7 +42,7 @@ def tidy_reply(text: str) -> str:
     said = _LABEL.sub("", text.strip())
     half = len(said) // 2
     first, second = said[:half].strip(), said[half:].strip()
-    if first and first == second:
+    if first == second and len(first) > 3:
         said = first
     pieces = re.split(r"(\s+)", said)
     return "".join(pieces[: 2 * MOST_WORDS - 1]).strip()

@@ -54,6 +54,7 @@ REGISTRY = Registry(
         "sotopia": f"{_HERE}.sotopia:TASK",
         "coser": f"{_HERE}.coser:TASK",
         "turing": f"{_HERE}.turing:TASK",
+        "behavior": f"{_HERE}.behavior:TASK",
     },
     group="tasks",
 )
