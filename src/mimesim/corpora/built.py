@@ -28,7 +28,10 @@ _BATCH = 1000
 
 def is_built(folder: Path) -> bool:
     """Tell whether a folder holds a finished build."""
-    return (folder / MANIFEST).is_file()
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError:  # a name that no folder can have, or one that may not be looked into
+        return False
 
 
 def manifest(folder: Path) -> dict[str, Any]:

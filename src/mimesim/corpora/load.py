@@ -168,7 +168,7 @@ def converted(
         found = list(form.convert(record.value, options))
     except (Unfit, UsageError):
         raise
-    except Exception as error:  # whatever a foreign record does to a converter, it costs that record
+    except Exception as error:  # a foreign record may do anything to a converter; it costs itself
         raise Unfit("bad_shape", f"{type(error).__name__} in the converter") from error
     return [
         base.tidy_texts(

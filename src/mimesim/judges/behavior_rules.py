@@ -17,7 +17,7 @@ from mimesim.judges.behavior_talk import Performance, Talk, bare, content
 from mimesim.scenarios import behaviors
 from mimesim.stats.texts import words
 
-__all__ = ["HELD_OUT", "MAIN", "Finding", "findings", "rule_answer"]
+__all__ = ["HELD_OUT", "MAIN", "Finding", "Score", "findings", "rule_answer"]
 
 _WEAK, _WEAK_TOGETHER = 0.2, 0.3
 """Signs up to this strength are faint, and however many there are, they do not make a behavior."""

@@ -1,7 +1,7 @@
 """What a user training works with: rows to learn from, rows to validate on, rows to score.
 
 A corpus that `mimesim data build` made has its splits; any other one is split by the hash of its
-conversations' ids. Scores are taken of every corpus apart, so each gives the same number of
+conversations' ids, those of one person or one instruction together. Scores are taken of every corpus apart, so each gives the same number of
 conversations, in hash order.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, Literal
 from mimesim import seeds
 from mimesim.corpora.base import Corpus, CorpusInfo, HumanDialogue, is_held_out, order_key
 from mimesim.corpora.load import open_corpus
+from mimesim.corpora.splits import Components
 from mimesim.errors import DataError
 from mimesim.train import thought
 from mimesim.train.rows import SYSTEM_TEMPLATE, Rows, TrainRow, midtrain_rows
@@ -122,10 +123,23 @@ def _parts(
         return by_split["train"], by_split["validation"], held
     free: list[HumanDialogue] = []
     held = []
-    for dialogue in dialogues:
-        (held if is_held_out(dialogue.id, wanted.held_out_share) else free).append(dialogue)
+    for dialogue, group in zip(dialogues, _groups(dialogues), strict=True):
+        (held if is_held_out(group, wanted.held_out_share) else free).append(dialogue)
     scored = {dialogue.id for dialogue in _some_of_each(held, wanted.eval_conversations)}
     return free, [dialogue for dialogue in held if dialogue.id not in scored], held
+
+
+def _groups(dialogues: Sequence[HumanDialogue]) -> list[str]:
+    """Return for each conversation the first id of all that share a person or a text with it."""
+    components, first_with = Components(len(dialogues)), dict[str, int]()
+    for number, dialogue in enumerate(dialogues):
+        for key in dialogue.group_keys or filter(None, [dialogue.user_key]):
+            components.join(first_with.setdefault(f"{dialogue.source}/{key}", number), number)
+    names: dict[int, str] = {}
+    for number, dialogue in enumerate(dialogues):
+        root = components.root(number)
+        names[root] = min(names.get(root, dialogue.id), dialogue.id)
+    return [names[components.root(number)] for number in range(len(dialogues))]
 
 
 def _some_of_each(dialogues: Iterable[HumanDialogue], count: int) -> list[HumanDialogue]:

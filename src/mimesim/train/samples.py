@@ -99,9 +99,12 @@ def _drawn(
     model: Any, tokenizer: Any, places: Sequence[Situation], kind: str, cfg: SampleConfig
 ) -> list[RowDraw]:
     model.eval()
+    shape = templates.inspect_template(tokenizer).shape
     rows = [
         RowDraw(
-            prompt_ids=templates.render_ids(tokenizer, place.prompt, add_generation_prompt=True),
+            prompt_ids=templates.render_ids(
+                tokenizer, shape(place.prompt), add_generation_prompt=True
+            ),
             room=cfg.max_tokens,
             temperature=cfg.temperature,
             top_p=cfg.top_p,

@@ -30,6 +30,8 @@ CHATML = (
 
 Message = ChatMessage | Mapping[str, str]
 
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
 
 def speaks_chatml(tokenizer: Any) -> bool:
     """Tell whether the project's template can be installed: its two tokens are known."""
@@ -59,15 +61,19 @@ def install(tokenizer: Any) -> None:
 
 
 def neutralize(tokenizer: Any, text: str) -> str:
-    """Break the spelling of every special token in `text`, so that it stays plain text."""
-    return _broken_apart(special_tokens(tokenizer), text)
+    """Break the spelling of every special token in `text`, so that it stays plain text.
+
+    A control character that the tokenizer has no token for becomes U+FFFD: it would be read as the
+    token for the unknown, which for some models is the end of the text.
+    """
+    return _neutral(tokenizer, special_tokens(tokenizer), text)
 
 
 def plain(tokenizer: Any, messages: Sequence[Message]) -> list[dict[str, str]]:
     """Return messages as a template takes them, contents neutralized."""
     special = special_tokens(tokenizer)
     return [
-        {"role": role, "content": _broken_apart(special, content)}
+        {"role": role, "content": _neutral(tokenizer, special, content)}
         for role, content in map(pair, messages)
     ]
 
@@ -184,6 +190,14 @@ def special_tokens(tokenizer: Any) -> list[str]:
 def name(tokenizer: Any) -> str:
     """Name a tokenizer in an error."""
     return f"tokenizer {tokenizer.name_or_path or type(tokenizer).__name__}"
+
+
+def _neutral(tokenizer: Any, special: Sequence[str], text: str) -> str:
+    def spelled(match: re.Match[str]) -> str:
+        ids = encode(tokenizer, match.group())
+        return match.group() if ids and tokenizer.unk_token_id not in ids else "\ufffd"
+
+    return _CONTROL.sub(spelled, _broken_apart(special, text))
 
 
 def _broken_apart(special: Sequence[str], text: str) -> str:
