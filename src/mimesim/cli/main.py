@@ -44,6 +44,8 @@ VERBS: dict[str, Verb] = {
     "validate": Verb("validate", "Check input files; all errors at once."),
     "review": Verb("review", "Check the user's side of stored episodes, offline."),
     "run": Verb("run", "Run episodes: agent x user x gym."),
+    "judge": Verb("judge", "Set judges against each other, or against people."),
+    "annotate": Verb("annotate", "Label which behaviors occur where."),
     "train": Verb("train", "Train a user or an agent."),
     "eval": Verb("eval", "Evaluate agents against users."),
     "export": Verb("export", "Write episodes for other tools."),

@@ -224,14 +224,8 @@ def _hashes(source: Source) -> dict[str, str]:
 
 def _check_rights(cfg: BuildConfig, infos: Sequence[CorpusInfo]) -> None:
     for info in infos:
-        if cfg.i_have_rights or not (info.evaluation_only or info.training_allowed == "no"):
-            continue
-        why = "serves evaluation only" if info.evaluation_only else "may not be trained on"
-        raise UsageError(
-            f"the corpus {info.name!r} {why} (license: {info.license})",
-            expected="corpora that may be trained on",
-            mend="leave it out; --i-have-rights takes it all the same, and stamps it",
-        )
+        if not cfg.i_have_rights:
+            load.check_rights(info)
 
 
 def _read(

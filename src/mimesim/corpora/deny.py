@@ -23,15 +23,18 @@ def write_deny_list(sources: Sequence[str], out: Path) -> dict[str, Any]:
 
     Args:
         sources: as `load.parse_source` reads them.
-        out: the file; replaced.
+        out: the file; another deny-list is replaced.
 
     Returns:
         JSON values: out, fingerprints, and dialogues, texts and unreadable records per source.
 
     Raises:
         UnknownNameError: no such corpus.
-        DataError: a place does not exist, or there is nothing to take a fingerprint of.
+        DataError: a place does not exist, there is nothing to take a fingerprint of, or `out` is
+            a file of something else.
     """
+    if out.exists():
+        overlap.read_deny_list(out)  # whatever else stands there is not replaced
     found: set[int] = set()
     counts: dict[str, dict[str, int]] = {}
     for name in sources:

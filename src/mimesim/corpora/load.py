@@ -184,10 +184,35 @@ def converted(
     ]
 
 
+def forbids_training(value: Any) -> bool:
+    """Tell whether a raw value bears terms of its own that forbid training, as our rows do."""
+    if not isinstance(value, Mapping):
+        return False
+    return value.get("training_allowed") == "no" or value.get("evaluation_only") is True
+
+
+def check_rights(info: CorpusInfo) -> None:
+    """Make sure that a corpus may be trained on.
+
+    Raises:
+        UsageError: it serves evaluation only, or its terms say no.
+    """
+    if info.evaluation_only or info.training_allowed == "no":
+        why = "serves evaluation only" if info.evaluation_only else "may not be trained on"
+        raise UsageError(
+            f"the corpus {info.name!r} {why} (license: {info.license})",
+            expected="corpora that may be trained on",
+            mend="leave it out; `mimesim data build --i-have-rights` takes it all the same, and "
+            "stamps it",
+        )
+
+
 def read_source(
-    source: Place, options: Mapping[str, Any], on_reject: OnReject
+    source: Place, options: Mapping[str, Any], on_reject: OnReject, *, for_training: bool = False
 ) -> Iterator[tuple[str, HumanDialogue]]:
     """Yield where each dialogue of a source stands, and the dialogue, untidied.
+
+    With `for_training` records that say of themselves that none may train on them are left out.
 
     Raises:
         UnknownNameError: no such corpus.
@@ -195,6 +220,9 @@ def read_source(
     """
     form, place = format_of(source.corpus, options), source_place(source)
     for record in raw_records(form, place, on_reject):
+        if for_training and forbids_training(record.value):
+            on_reject(record.where, "no_training", "the record itself says so")
+            continue
         try:
             dialogues = converted(form, record, options, place)
         except Unfit as unfit:
@@ -210,6 +238,7 @@ def open_corpus(
     limit: int | None = None,
     strict: bool = True,
     options: Mapping[str, Any] | None = None,
+    for_training: bool = False,
 ) -> Corpus:
     """Load a corpus: `name:place`, a file of own logs, a built folder, or `chitchat` alone.
 
@@ -218,9 +247,12 @@ def open_corpus(
         limit: most dialogues; the first in the order of their ids' hashes.
         strict: whether a damaged record is an error; otherwise it is counted.
         options: of the format, e.g. the columns of a table.
+        for_training: whether terms that forbid training are heeded. A built folder was asked about
+            them when it was built.
 
     Raises:
         UnknownNameError: neither a known corpus nor a path.
+        UsageError: its terms forbid training, and it is wanted for that.
         DataError: the place is missing, or damaged and `strict`.
     """
     if built.is_built(Path(name)):
@@ -241,7 +273,10 @@ def open_corpus(
         counts[reason] += 1
 
     info = format_of(source.corpus, options).info
-    for where, dialogue in read_source(source, options or {}, refuse):
+    if for_training:
+        check_rights(info)
+    found = read_source(source, options or {}, refuse, for_training=for_training)
+    for where, dialogue in found:
         counts["conversations"] += 1
         counts.update(dialogue.left_out)
         if dialogue.id in kept:

@@ -170,7 +170,7 @@ class _Reader:
             self._refuse(record.where, unfit.reason, unfit.detail)
             return
         info = self._form.info
-        if _forbids_training(record.value):
+        if load.forbids_training(record.value):
             info = replace(info, training_allowed="no")
             if not self._source.rights:
                 self._refuse(record.where, "no_training", "the record itself says so")
@@ -239,13 +239,6 @@ class _Reader:
 
     def _earlier(self, number: int) -> HumanDialogue:
         return rows.from_row(self._index.row(number)[1], f"spool:{number}")
-
-
-def _forbids_training(value: Any) -> bool:
-    """Tell whether a raw value bears terms of its own that forbid training, as our rows do."""
-    if not isinstance(value, Mapping):
-        return False
-    return value.get("training_allowed") == "no" or value.get("evaluation_only") is True
 
 
 def terms(source: Source) -> CorpusInfo:

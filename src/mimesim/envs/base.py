@@ -33,6 +33,8 @@ class AgentAction:
         content: canonical text of the action.
         problem: why the action is invalid; the gym answers it with `INVALID_ACTION` feedback.
         ignored_keys: how many keys of the call had no meaning.
+        reply: in a task, the user model's whole reply with its private thought: for the judge of
+            the few behaviors that may read it, never for the other side.
     """
 
     choice: Choice
@@ -40,6 +42,7 @@ class AgentAction:
     call_id: str | None = None
     problem: str = ""
     ignored_keys: int = 0
+    reply: Reply | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _tokenizer(model: str) -> Any:
     try:
         with quiet_loading():
             tokenizer = AutoTokenizer.from_pretrained(place)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # tokenizer files raise every kind, whatever is wrong with them
         raise EnvironmentFault(
             f"the tokenizer cannot be loaded: {str(error).strip().partition(chr(10))[0]}",
             where=model,

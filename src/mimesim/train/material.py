@@ -88,9 +88,10 @@ def gather(tokenizer: Any, wanted: Wanted) -> Material:
 
     Raises:
         DataError: the corpus does not give both a training and a held-out part.
+        UsageError: its terms forbid training.
         EnvironmentFault: the corpus is not installed, or the template is unfit.
     """
-    corpus = open_corpus(wanted.corpus, limit=wanted.limit or None)
+    corpus = open_corpus(wanted.corpus, limit=wanted.limit or None, for_training=True)
     train, validation, held = _parts(corpus.dialogues, wanted)
     if not held or not train:
         raise DataError(

@@ -110,4 +110,6 @@ def _extreme(shape: Mapping[str, Any], defs: Mapping[str, Any], best: bool) -> A
             if best
             else ("ACCEPTED" if "ACCEPTED" in shape["enum"] else shape["enum"][0])
         )
+    if kind == "boolean":  # whether something was announced
+        return not best
     return [] if kind == "array" else ""

@@ -14,9 +14,9 @@ from mimesim.dialogue.types import Role
 from mimesim.envs.base import StepResult, Task
 from mimesim.envs.tasks import behavior, behavior_agent
 from mimesim.envs.tasks.base import POLICY, Line
-from mimesim.envs.tasks.load import REGISTRY, load_rows
+from mimesim.envs.tasks.load import load_rows
 from mimesim.envs.tasks.partner import ModelPartner
-from mimesim.envs.tasks.players import Ends
+from mimesim.envs.tasks.players import ChatPlayers, Ends
 from mimesim.judges.agree import performance_of
 from mimesim.judges.episodes import Unjudged
 from mimesim.judges.rubric import RubricJudge
@@ -28,11 +28,6 @@ from mimesim.scenarios.views import to_view
 from tests.envs.tasks.asking import episodes, play, task_from
 
 NAME = "behavior"
-
-
-@pytest.fixture(autouse=True)
-def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(REGISTRY.builtin, NAME, "mimesim.envs.tasks.behavior:TASK")
 
 
 @cache
@@ -264,3 +259,27 @@ def test_the_held_out_judge_scores_the_same_roll_outs() -> None:
     played = episodes(everything(), Ends("oracle"), judge=RuleJudge(held_out=True))
     rewards = [episode.outcome.reward or 0.0 for episode in played]
     assert 0.75 <= sum(rewards) / len(rewards) < 1
+
+
+def test_the_judge_of_b1_reads_the_thoughts_and_a_short_one_fails_the_form() -> None:
+    seen = []
+
+    def reply(messages: Any, sampling: Any) -> str:
+        seen.append(messages[1].content)
+        return json.dumps(
+            {"exhibit": 1, "placement": 1, "naturalness": 1, "on_task": 1, "announced": False}
+        )
+
+    def customer(messages: Any, sampling: Any) -> str:
+        thought = "that is not my card, no" if len(messages) < 3 else "bye"
+        return f"<think>\n{thought}\n</think>\n\nhm. if you say so"
+
+    for kind, shown in {"B1": True, "B9": False}.items():
+        seen.clear()
+        (episode,) = episodes(
+            [row(kind)], ChatPlayers(Scripted(customer)), judge=RubricJudge(Scripted(reply))
+        )
+        logged = (episode.private or {})["grading"][-1]
+        assert episode.outcome.reward == 1
+        assert logged["faults"] == ["short_thought"]
+        assert ("that is not my card" in seen[-1]) is shown

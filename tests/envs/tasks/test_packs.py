@@ -22,8 +22,8 @@ def everything(name: str) -> list[Task]:
     ]
 
 
-def test_there_are_the_23_of_soul_and_turing() -> None:
-    assert len(NAMES) == 24
+def test_there_are_the_23_of_soul_turing_and_behavior() -> None:
+    assert len(NAMES) == 25
     free = {name for name in NAMES if load_task(name).info.judge_free}
     assert free == {
         "fantom", "hitom", "paratomi", "social_r1", "lifechoices", "twinvoice", "behaviorchain",

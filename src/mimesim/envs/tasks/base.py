@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from mimesim import prompts
 from mimesim.corpora.base import Unfit
 from mimesim.dialogue.thinking import split
-from mimesim.dialogue.types import PublicMessage, Role
+from mimesim.dialogue.types import PublicMessage, Reply, Role, Thought
 from mimesim.envs.base import AgentAction, AgentMove, Choice, GymSpec, Observation, Task
 from mimesim.envs.tasks.desk import Desk
 
@@ -123,6 +123,7 @@ class Scene:
         seed: of this turn.
         desk: judge and partner.
         mode: way to score.
+        replies: the messages of the user model with their thoughts, the one it said now included.
     """
 
     task: Task
@@ -131,6 +132,7 @@ class Scene:
     seed: int
     desk: Desk
     mode: str = "fixed"
+    replies: tuple[Reply, ...] = ()
 
     @property
     def public(self) -> Mapping[str, Any]:
@@ -289,7 +291,9 @@ class PlainFormat:
             return move.action
         text = split(move.text, finish_reason=move.finish_reason).text.strip()
         long = f"longer than {MAX_SAID} characters" if len(text) > MAX_SAID else ""
-        return AgentAction(Choice.ACTION, text, problem=long)
+        thought = Thought(move.reasoning) if move.reasoning else None
+        reply = Reply(thought, text, finish_reason=move.finish_reason)
+        return AgentAction(Choice.ACTION, text, problem=long, reply=reply)
 
     def render(self, action: AgentAction) -> str:
         """Write the text."""

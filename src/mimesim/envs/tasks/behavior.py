@@ -184,8 +184,8 @@ class BehaviorTask(UserTask[BehaviorRow]):
         return Score(0.0 if reward is None else reward, parts)
 
     def replies(self, scene: Scene, lines: tuple[Line, ...]) -> tuple[Reply, ...]:
-        """Return what is known of the policy's replies, one per message of its own."""
-        return tuple(Reply(None, line.text) for line in lines if line.by == POLICY)
+        """Return the policy's replies with their thoughts, one per message of its own."""
+        return scene.replies[: sum(line.by == POLICY for line in lines)]
 
     def oracle(self, task: Task, turn: int) -> str:
         """Return the line of a customer that plays the behavior well under the agent by rule."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from mimesim.dialogue.stop import Party, StopReason
 from mimesim.dialogue.thinking import is_blank
-from mimesim.dialogue.types import Usage
+from mimesim.dialogue.types import Reply, Usage
 from mimesim.envs.base import AgentAction, GymSpec, Observation, StepPrivate, StepResult, Task
 from mimesim.envs.tasks import hacks
 from mimesim.envs.tasks.base import (
@@ -76,6 +76,7 @@ class TaskEnv:
         self._opening: Observation | None = None
         self._seed = 0
         self._lines: tuple[Line, ...] = ()
+        self._replies: tuple[Reply, ...] = ()
         self._turn = 0
         self._done = False
         self._busy = False
@@ -132,11 +133,13 @@ class TaskEnv:
             return StepResult((), 0.0, True, False, reason, Party.AGENT, False, valid=False)
         said = action.content
         seed = derive(self._seed, "turn", self._turn)
-        scene = Scene(task, self._lines, self._turn, seed, self._desk, self._mode)
+        replies = (*self._replies, action.reply or Reply(None, said))
+        scene = Scene(task, self._lines, self._turn, seed, self._desk, self._mode, replies)
         self._desk.verdicts.clear()
         reaction = await self._kind.react(scene, said)
         result = self._result(reaction, said)
         self._lines = (*self._lines, Line(POLICY, said), *reaction.lines)
+        self._replies = replies
         self._turn += 1
         self._done = result.done
         return result
@@ -187,6 +190,7 @@ class TaskEnv:
             raise CallerError(f"state of task {state['task_id']!r} restored into another task")
         self._seed, self._turn, self._done = state["seed"], state["turns"], state["done"]
         self._lines = tuple(Line(by, text) for by, text in state["state"]["lines"])
+        self._replies = tuple(Reply(None, line.text) for line in self._lines if line.by == POLICY)
 
     async def aclose(self) -> None:
         """Release nothing: judge and partner are shared; twice is harmless."""

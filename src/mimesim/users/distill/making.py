@@ -130,10 +130,13 @@ async def make_scenarios(
     if judge is not None:
         await preflight(judge)
     cases = _cases(order, known, report)
+    size = order.concurrency if judge is not None else 1
+    batch = list(islice(cases, size))  # a source that cannot be read costs no earlier file
+    if order.out is not None and order.overwrite:
+        order.out.unlink(missing_ok=True)
     out = jsonio.Appender(order.out) if order.out is not None else None
     try:
-        size = order.concurrency if judge is not None else 1
-        while batch := list(islice(cases, size)):
+        while batch:
             made = await asyncio.gather(*(_make(case, order, judge, report) for case in batch))
             for case, scenario in zip(batch, made, strict=True):
                 _count(report, case, scenario)
@@ -141,6 +144,7 @@ async def make_scenarios(
                     out.append(scenario.to_json())
             if on_done is not None:
                 on_done(report)
+            batch = list(islice(cases, size))
     finally:
         if out is not None:
             out.close()
@@ -175,7 +179,7 @@ def _known(order: Order) -> frozenset[str]:
     if path is None or not path.exists():
         return frozenset()
     if order.overwrite:
-        path.unlink()
+        _check_own(path)
         return frozenset()
     jsonio.cut_torn_tail(path)
     ids = set()
@@ -191,6 +195,28 @@ def _known(order: Order) -> frozenset[str]:
             )
         ids.add(scenario.id)
     return frozenset(ids)
+
+
+def _check_own(path: Path) -> None:
+    """Make sure that a file to be overwritten holds scenarios, not somebody's conversations.
+
+    Raises:
+        UsageError: it begins with something else; a damaged first line may be anything.
+    """
+    try:
+        with path.open("rb") as stream:
+            first = stream.readline()
+        value = jsonio.loads(first.decode("utf-8")) if first.strip() else {"meta": {"distilled": 0}}
+        own = "distilled" in value["meta"]
+    except (OSError, ValueError, LookupError, TypeError):
+        own = False
+    if not own:
+        raise UsageError(
+            "this is no file of `mimesim data from-logs`, so it is not overwritten",
+            where=str(path),
+            expected="a new file, or one of scenarios made from conversations",
+            mend="choose another --out",
+        )
 
 
 def _cases(order: Order, known: frozenset[str], report: Report) -> Iterator[_Case]:
