@@ -195,9 +195,20 @@ def test_native_tools_are_refused(checkpoint: Path) -> None:
         asyncio.run(run())
 
 
+def test_a_mistyped_folder_is_not_asked_for_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(EnvironmentFault, match="no such model folder"):
+        make_local("out/usr")
+
+
 def test_a_missing_or_damaged_folder_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault, match="no such model folder"):
         make_local(str(tmp_path / "absent"))
+    with pytest.raises(EnvironmentFault, match=r"no model in this folder.*was stopped"):
+        make_local(str(tmp_path))
     (tmp_path / "config.json").write_text("{}", "utf-8")
     with pytest.raises(EnvironmentFault, match="cannot be loaded") as caught:
         make_local(str(tmp_path))

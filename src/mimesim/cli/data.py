@@ -32,14 +32,21 @@ def build(
     sources: Annotated[list[str] | None, typer.Argument(metavar="SOURCE...", help=_SOURCES)] = None,
     recipe: Annotated[
         list[Path] | None,
-        typer.Option("--recipe", help="Recipe by name or file (TOML): sources, shares, settings."),
+        typer.Option(
+            "--recipe",
+            help="Recipe by name or file (TOML): sources, their options (csv columns), shares.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="key=value, e.g. --set near=0.9; --dry-run shows the keys."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the result.")] = None,
-    format: Annotated[str | None, typer.Option("--format", help="jsonl or parquet.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the result; left out: out/data.")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="jsonl (if left out) or parquet.")
+    ] = None,
     tokenizer: Annotated[
         str | None, typer.Option("--tokenizer", help="tokenizer.json or its folder: count tokens.")
     ] = None,
@@ -49,7 +56,9 @@ def build(
     ] = None,
     max_rejects: Annotated[
         float | None,
-        typer.Option("--max-rejects", help="Share of damaged records above which it fails."),
+        typer.Option(
+            "--max-rejects", help="Share of damaged records above which it fails; left out: 0.05."
+        ),
     ] = None,
     i_have_rights: Annotated[
         bool,

@@ -36,7 +36,7 @@ class Progress:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._total = self._done = self._running = self._resumed = 0
-        self._successes = self._counted = 0
+        self._successes = self._scored = self._counted = 0
         self._usage = Usage()
         self._bar: RichProgress | None = None
         self._task = None
@@ -81,6 +81,7 @@ class Progress:
             self._done += 1
             self._counted += episode.counted
             self._successes += bool(episode.counted and episode.outcome.success)
+            self._scored += episode.counted and episode.outcome.success is not None
             self._usage = self._usage + total_usage(episode.usage)
             self._show()
 
@@ -111,8 +112,8 @@ class Progress:
 
     def _state(self) -> str:
         used = used_tokens(self._usage)
-        parts = [
-            f"success {self._successes}/{self._counted}",
+        parts = [f"success {self._successes}/{self._scored}"] if self._scored else []
+        parts += [
             f"not counted {self._done - self._counted}",
             f"running {self._running}",
         ]

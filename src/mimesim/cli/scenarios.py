@@ -26,7 +26,7 @@ ManualName = Annotated[
         "--manual", "--pack", help="company, a manual.toml of your own, or abcd:FOLDER (your copy)."
     ),
 ]
-DEFAULT_OUT = Path("out") / "scenarios.jsonl"
+DEFAULT_OUT = Path("out") / "composed.jsonl"
 
 
 @app.command()

@@ -273,7 +273,7 @@ class _Bar:
             disable=not self._live,
         )
         self._label = label
-        self._task = self._progress.add_task(label, total=1.0, text="")
+        self._task = self._progress.add_task(label, total=1.0, text="preparing")
 
     def steps(self, event: Any) -> None:
         """Take a `train.sft.Progress`."""
@@ -302,8 +302,10 @@ class _Bar:
             self._console.print(f"{self._label}: {text}")
 
     def __enter__(self) -> _Bar:
-        """Start the bar."""
+        """Start the bar; before the first step models and rows are loaded, and that takes a while."""
         self._progress.start()
+        if not self._live and not self._quiet:
+            self._console.print(f"{self._label}: preparing")
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -142,6 +142,7 @@ class Format:
             entry by entry.
         files: endings of the files of a folder that are read, e.g. (".json",); empty = every
             kind that `places` can read.
+        options: names of the options that `convert` knows.
     """
 
     info: CorpusInfo
@@ -150,6 +151,7 @@ class Format:
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     splits_lists: bool = True
     files: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def tidy(turns: Iterable[HumanTurn], counts: Counter[str]) -> tuple[HumanTurn, .
 def tidy_texts(dialogue: HumanDialogue) -> HumanDialogue:
     """Replace lone surrogates in all texts of a dialogue beside its turns; `left_out` counts them."""
     counts: Counter[str] = Counter()
-    whole = {name: _whole(getattr(dialogue, name), counts) for name in _TEXTS}
+    whole: dict[str, Any] = {name: _whole(getattr(dialogue, name), counts) for name in _TEXTS}
     keys = tuple(_whole(key, counts) for key in dialogue.group_keys)
     flags = tuple(_whole(flag, counts) for flag in dialogue.flags)
     if not counts.total():

@@ -25,7 +25,7 @@ from mimesim.corpora.cleaning.checks import Limits
 from mimesim.corpora.index import Index
 from mimesim.corpora.reading import Reading, Rules, Source
 from mimesim.corpora.splits import PARTS, Shares
-from mimesim.errors import ConfigError, DataError, UsageError
+from mimesim.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +264,8 @@ def _check_rejects(cfg: BuildConfig, source: Source, counts: Counter[str]) -> No
             f"{_top(damaged)}",
             where=where,
             expected=f"a share of at most {cfg.max_rejects:g}",
-            mend="mend the source, or raise --max-rejects; what was read is kept and not read again",
+            mend="mend the lines that this file names, or raise --max-rejects (what was read is kept);"
+            " is it another format, name it (name:place), and the columns of a csv in a recipe",
         )
     if not counts["kept"]:
         raise DataError(
@@ -275,7 +276,10 @@ def _check_rejects(cfg: BuildConfig, source: Source, counts: Counter[str]) -> No
 
 
 def _top(reasons: Counter[str]) -> str:
-    return ", ".join(f"{reason} {count}" for reason, count in reasons.most_common(3))
+    most = reasons.most_common(3)
+    others = reasons.total() - sum(count for _, count in most)
+    told = ", ".join(f"{reason} {count}" for reason, count in most)
+    return f"{told}, others {others}" if others else told
 
 
 def _plan(cfg: BuildConfig, sources: Sequence[Source]) -> Plan:

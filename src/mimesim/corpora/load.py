@@ -25,7 +25,7 @@ from mimesim.corpora.base import Corpus, CorpusInfo, Format, HumanDialogue, Reco
 from mimesim.corpora.cleaning import checks, pii
 from mimesim.corpora.formats.chats import as_json
 from mimesim.corpora.raw import OnReject
-from mimesim.errors import DataError, UnknownNameError, UsageError
+from mimesim.errors import ConfigError, DataError, UnknownNameError, UsageError
 from mimesim.registry import Registry
 
 _FORMATS = "mimesim.corpora.formats"
@@ -121,6 +121,13 @@ def format_of(corpus: str, options: Mapping[str, Any] | None = None) -> Format:
     if not isinstance(found, Format):
         raise UnknownNameError(
             f"{corpus!r} is no corpus", expected="a corpora.base.Format, or what makes one"
+        )
+    unknown = sorted(set(options or {}) - set(found.options))
+    if unknown:
+        raise ConfigError(
+            f"unknown option {unknown[0]!r}",
+            where=corpus,
+            expected=f"one of {', '.join(found.options)}" if found.options else "no option",
         )
     return found
 

@@ -33,6 +33,7 @@ from mimesim.registry import closest
 
 _DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 _MANIFEST = "mimesim.json"
+_CONFIGS = ("config.json", "adapter_config.json")
 
 
 class Loaded(NamedTuple):
@@ -123,12 +124,23 @@ def load_pretrained(path_or_id: str, *, dtype: str = "bf16") -> Loaded:
         EnvironmentFault: there is no such model, or it is damaged.
     """
     place = Path(path_or_id).expanduser()
-    looks_local = path_or_id.startswith((".", "/", "~")) or path_or_id.count("/") != 1
+    looks_local = (
+        path_or_id.startswith((".", "/", "~"))
+        or path_or_id.count("/") != 1
+        or place.parent.is_dir()  # "out/user" is a mistyped folder here, no owner of the hub
+    )
     if looks_local and not place.is_dir():
         raise EnvironmentFault(
             "no such model folder",
             where=path_or_id,
             expected="a folder with config.json and weights, or a hub id owner/name",
+        )
+    if place.is_dir() and not any((place / name).is_file() for name in _CONFIGS):
+        raise EnvironmentFault(
+            "no model in this folder",
+            where=path_or_id,
+            expected="config.json and weights",
+            mend="a training that was stopped leaves none; start its command again, it goes on",
         )
     source = str(place) if place.is_dir() else path_or_id
     try:

@@ -97,6 +97,12 @@ def _kind_of(path: Path) -> str:
     except DataError:
         first = None
     keys = first if isinstance(first, Mapping) else {}
+    if _is_talk(keys):
+        raise UsageError(
+            "this holds conversations of people, not a run",
+            where=str(path),
+            mend="look at them with `mimesim data inspect FILE`",
+        )
     if "turns" in keys or str(keys.get("schema", "")).startswith(SCHEMA.partition("/")[0] + "/"):
         return "episodes"
     if {"gym", "hidden"} & set(keys) and "id" in keys:
@@ -113,6 +119,13 @@ def _kind_of(path: Path) -> str:
         expected="a config, or lines that are tasks, scenarios, rows or episodes",
         mend="say so: --kind " + "|".join(KINDS),
     )
+
+
+def _is_talk(keys: Mapping[str, Any]) -> bool:
+    """Tell whether this is what people said, raw or built, which has the turns of an episode, too."""
+    if str(keys.get("schema", "")).startswith("mimesim.dialogue/"):
+        return True
+    return "messages" in keys or ("turns" in keys and not {"schema", "task", "run_id"} & set(keys))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -23,6 +23,8 @@ from mimesim.train import launch
 
 _CLAIM = "training.json"
 _LOCK = ".training.lock"
+_WRITTEN = ("README.md", "config.json", "mimesim.json", "tokenizer*.json", "*.safetensors")
+"""Patterns of what a training leaves for good."""
 _TIGHT = 2**20
 """Free bytes below which a failed write is taken for a full disk."""
 _DISK_ERRORS = (
@@ -55,7 +57,7 @@ def training_folder(
         fresh: start over: what another training left there is given up.
 
     Raises:
-        UsageError: the folder belongs to a training with other settings.
+        UsageError: the folder belongs to a training with other settings, or holds another model.
         EnvironmentFault: it cannot be written, or another process trains there.
     """
     if not launch.is_first():
@@ -89,6 +91,8 @@ def newest_checkpoint(trainer: Path, mark: str) -> Path | None:
 
 
 def _claim(path: Path, settings: Mapping[str, Any], *, fresh: bool) -> None:
+    if not path.exists():
+        _check_free(path.parent)
     wanted = jsonio.loads(jsonio.dumps(settings))
     if path.exists() and not fresh:
         stored = jsonio.read_object(path)
@@ -108,6 +112,18 @@ def _claim(path: Path, settings: Mapping[str, Any], *, fresh: bool) -> None:
                 mend="choose another --out, or remove the folder",
             )
     jsonio.write_json(path, wanted)
+
+
+def _check_free(out: Path) -> None:
+    """Refuse a folder with files that no training has written there, but this one would."""
+    found = sorted(path.name for pattern in _WRITTEN for path in out.glob(pattern))
+    if found:
+        raise UsageError(
+            f"{found[0]!r} stands here already, and no training has written it",
+            where=str(out),
+            expected="a new folder, or one of a training",
+            mend="choose another --out",
+        )
 
 
 def _is_json(path: Path) -> bool:

@@ -7,6 +7,7 @@ and after from judges that share no cue with them. The checkpoint is a user: `tr
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Literal
 import torch
 from datasets import Dataset
 from peft import LoraConfig, get_peft_model
-from transformers import PrinterCallback
+from transformers import PrinterCallback, TrainerCallback
 
 from mimesim import config as configs
 from mimesim import jsonio
@@ -70,6 +71,8 @@ class UserRlConfig:
         tasks: the mixture.
         scenes: the behavior scenarios that are composed where no row file is named.
         batches: generation batches ("steps" of the paper).
+        minutes: wall-clock after which the batch in progress is the last one; 0 = no limit. A run
+            that was cut by it cannot be repeated to the digit.
         prompts, group: prompts of a batch, rollouts of a prompt.
         minibatches: optimizer steps of a batch.
         accumulation: backward passes of an optimizer step; more need less memory.
@@ -90,6 +93,7 @@ class UserRlConfig:
     scenes: SceneConfig = field(default_factory=SceneConfig)
     seed: int = 0
     batches: int = 30
+    minutes: float = 0.0
     prompts: int = 8
     group: int = 8
     minibatches: int = 2
@@ -117,7 +121,7 @@ class UserRlConfig:
         check_ranges(self, COUNT, "batches", "prompts", "minibatches", "accumulation")
         check_ranges(self, COUNT, "micro_rows", "save_every", "threads")
         check_ranges(self, POSITIVE, "lr", "policy.temperature")
-        check_ranges(self, NATURAL, "warmup", "lora_rank")
+        check_ranges(self, NATURAL, "minutes", "warmup", "lora_rank")
         check_ranges(self, Range(1 + self.clip[1], above=True), "ratio_cap")
         check_parts(self.tasks)
         if self.group < 2:
@@ -182,7 +186,7 @@ class _Run:
         after = self._measured("after")
         judges = judge_names(config.tasks, held_out=True)
         return {
-            "steps": config.batches,
+            "steps": len(keeper.curve),
             "tasks": [configs.dump(part) for part in config.tasks],
             "seed": config.seed,
             "thinking": self.thinking,
@@ -261,13 +265,27 @@ class _Run:
                 train_dataset=Dataset.from_dict(
                     {"prompt": [t.id for t in prompts], "place": list(range(len(prompts)))}
                 ),
-                callbacks=[keeper],
+                callbacks=[keeper, _Clock(config.minutes)],
                 collector=collector,
                 credit=config.credit,
                 micro_rows=config.micro_rows,
             )
             trainer.remove_callback(PrinterCallback)
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+
+
+class _Clock(TrainerCallback):
+    """Ends a training after so many minutes, between two batches, with a checkpoint."""
+
+    def __init__(self, minutes: float) -> None:
+        self._end = time.monotonic() + 60 * minutes if minutes else math.inf
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Look at the clock when a batch is done."""
+        del args, state
+        if time.monotonic() >= self._end:
+            control.should_save = True
+            control.should_training_stop = True
 
 
 class _Nothing:

@@ -163,7 +163,9 @@ def _entry(entry: Any, counts: Counter[str]) -> tuple[str, str | None]:
         raise Unfit("missing_role", "an entry of 'turns' has no 'role'")
     role = entry["role"].strip().lower()
     if role not in SIDES and role not in _PRIVATE and role not in _SILENT and role != "system":
-        raise Unfit("unknown_role", f"the role {entry['role'][:40]!r} of 'turns'")
+        raise Unfit(
+            "unknown_role", f"the role {entry['role'][:40]!r} of 'turns'; known: user, agent"
+        )
     return role, text_of(entry.get("text"), "turns", counts)
 
 

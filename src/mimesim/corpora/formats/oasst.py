@@ -207,4 +207,4 @@ def _claims(value: Any) -> bool:
     )
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims, gather=gather)
+FORMAT = Format(info=INFO, convert=_convert, claims=_claims, gather=gather, options=("threads",))

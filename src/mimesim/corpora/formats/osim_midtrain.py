@@ -168,4 +168,4 @@ def _claims(value: Any) -> bool:
     return is_chat(held, "role")
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims)
+FORMAT = Format(info=INFO, convert=_convert, claims=_claims, options=("routes", "compat"))

@@ -74,4 +74,4 @@ def _claims(value: Any) -> bool:
     )
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims)
+FORMAT = Format(info=INFO, convert=_convert, claims=_claims, options=("system",))

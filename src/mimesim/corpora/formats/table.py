@@ -67,7 +67,12 @@ def with_options(options: Mapping[str, Any]) -> Format:
         )
 
     return Format(
-        info=INFO, convert=convert, claims=claims, gather=gather, files=(".csv", ".tsv", ".jsonl")
+        info=INFO,
+        convert=convert,
+        claims=claims,
+        gather=gather,
+        files=(".csv", ".tsv", ".jsonl"),
+        options=Columns._fields,
     )
 
 

@@ -148,4 +148,5 @@ FORMAT = Format(
     gather=_gather,
     splits_lists=False,
     files=(".json", ".jsonl"),
+    options=("domain",),
 )

@@ -108,4 +108,6 @@ def _claims(value: Any) -> bool:
     return isinstance(value, Mapping) and {"task_id", "reward", "traj"} <= value.keys()
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims, files=(".json", ".jsonl"))
+FORMAT = Format(
+    info=INFO, convert=_convert, claims=_claims, files=(".json", ".jsonl"), options=("domain",)
+)
