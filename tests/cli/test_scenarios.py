@@ -50,7 +50,7 @@ def test_without_an_out_rows_go_to_the_out_folder(
     monkeypatch.chdir(tmp_path)
     result = RUNNER.invoke(scenarios_verb.app, ["compose", "--n", "7", "--seed", "3"])
     assert result.exit_code == 0
-    assert len(list(jsonio.read_jsonl(tmp_path / "out" / "scenarios.jsonl"))) == 7
+    assert len(list(jsonio.read_jsonl(tmp_path / "out" / "composed.jsonl"))) == 7
     assert "7 rows, 0 dropped" in result.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -343,3 +344,41 @@ def test_unknown_sources(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="file not found"):
         build(config(tmp_path, tmp_path / "none.jsonl"))
     assert not (tmp_path / "x").exists()
+
+
+def test_lone_surrogates_and_deep_values_fail_no_build(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    deep: Any = 1
+    for _ in range(700):
+        deep = {"a": deep}
+    odd = {"goal": "g\ud83d", "user_key": "u\udc00", "context": "\ud800", "x": "\udfff"}
+    lines = [jsonio.dumps(chat(n)) for n in range(12)]
+    lines += [f'{{"id": "deep", "turns": [], "outcome": {json.dumps(deep)}}}']
+    lines += [jsonio.dumps(chat(12, **odd))]
+    place = tmp_path / "logs.jsonl"
+    place.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    for kind in ("jsonl", "parquet"):
+        source = (SourceConfig(corpus="own", place=str(place)),)
+        out = tmp_path / kind
+        made = build(BuildConfig(out=out, source=source, format=kind, max_rejects=0.2))
+        counts = made["sources"][0]["counts"]
+        assert (counts["kept"], counts["left_out_too_deep"]) == (13, 1)
+        assert counts["surrogates_replaced"] == 3
+        (found,) = [d for d in open_corpus(str(out)).dialogues if d.id == "c12"]
+        assert found.goal == "g\ufffd"
+
+
+def test_a_file_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    place = tmp_path / "logs.jsonl"
+    try:
+        place.symlink_to("/proc/self/mem")  # opens, and fails on the first byte
+        place.read_bytes()
+    except OSError:
+        pass
+    else:
+        pytest.skip("no such file on this system")
+    if not place.is_file():
+        pytest.skip("no such file on this system")
+    source = (SourceConfig(corpus="own", place=str(place)),)
+    with pytest.raises(DataError, match=r"logs\.jsonl: cannot read"):
+        build(BuildConfig(out=tmp_path / "out", source=source))

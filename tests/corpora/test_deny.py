@@ -33,3 +33,13 @@ def test_nothing_to_take_a_fingerprint_of(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError):
         write_deny_list(["stra:x"], tmp_path / "deny.txt")
     assert not (tmp_path / "deny.txt").exists()
+
+
+def test_a_file_of_something_else_is_not_replaced(tmp_path: Path) -> None:
+    place = write_rows(tmp_path / "logs.jsonl", [chat(1)])
+    before = place.read_bytes()
+    with pytest.raises(DataError, match="not a fingerprint"):
+        write_deny_list([str(place)], place)
+    assert place.read_bytes() == before
+    for _ in range(2):
+        write_deny_list([str(place)], tmp_path / "deny.txt")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mimesim import jsonio
 from mimesim.corpora import base, chitchat
 from mimesim.corpora.base import Format
 from mimesim.corpora.formats import own
 from mimesim.corpora.load import CORPORA, format_of, open_corpus, parse_source
-from mimesim.errors import DataError, EnvironmentFault, UnknownNameError
+from mimesim.errors import (
+    ConfigError,
+    DataError,
+    EnvironmentFault,
+    UnknownNameError,
+    UsageError,
+)
 from tests.support.chats import chat, say, write_rows
 
 FORMAT = own.FORMAT
@@ -100,3 +108,56 @@ def test_an_absent_wheel_tells_how_to_install_it(monkeypatch: pytest.MonkeyPatch
     for source in ("chitchat", "chitchat:"):
         with pytest.raises(EnvironmentFault, match="pip install --no-deps chitchat-dataset"):
             open_corpus(source)
+
+
+def test_a_foreign_record_costs_itself_alone(tmp_path: Path) -> None:
+    deep: Any = 1
+    for _ in range(80):
+        deep = [deep]
+    page = {"from": "gpt", "value": "<p>well <![if strange]> </p>"}
+    odd = {"conversations": [{"from": "human", "value": "hello"}, page]}
+    place = write_rows(tmp_path / "logs.jsonl", [chat(1, x=deep), chat(2), chat(3, x=[1])])
+    assert open_corpus(str(place), strict=False).counts["too_deep"] == 1
+    place = write_rows(tmp_path / "shared.jsonl", [odd, chat(2)])
+    assert open_corpus(f"sharegpt:{place}", strict=False).counts["kept"] >= 1
+
+
+def test_what_a_format_gives_can_be_written(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import Table, parquet
+
+    rows = [
+        {**say("hello", "hi"), "x": b"\xff", "outcome": {"at": datetime(2020, 1, 2, tzinfo=UTC)}}
+    ]
+    place = tmp_path / "logs.parquet"
+    parquet.write_table(Table.from_pylist(rows), place)
+    (dialogue,) = open_corpus(str(place)).dialogues
+    assert jsonio.loads(jsonio.dumps([dialogue.hidden, dialogue.outcome])) == [
+        {"x": "b'\\xff'"},
+        {"at": "2020-01-02 00:00:00+00:00"},
+    ]
+
+
+@pytest.mark.parametrize("corpus", ["own", "oasst", "star"])
+def test_an_option_that_a_format_does_not_know_is_an_error(corpus: str) -> None:
+    with pytest.raises(ConfigError, match="unknown option 'treads'"):
+        format_of(corpus, {"treads": "all"})
+    assert format_of("oasst", {"threads": "all"}).options == ("threads",)
+
+
+def test_terms_that_forbid_training_are_heeded_there(tmp_path: Path) -> None:
+    rows = [chat(1), chat(2, training_allowed="no"), chat(3, evaluation_only=True)]
+    place = write_rows(tmp_path / "logs.jsonl", rows)
+    assert open_corpus(str(place)).counts["kept"] == 3
+    found = open_corpus(str(place), for_training=True)
+    assert [dialogue.id for dialogue in found.dialogues] == ["c1"]
+    assert found.counts["no_training"] == 2
+    assert open_corpus(f"mirrorbench:{place}").counts["kept"] == 3
+    with pytest.raises(UsageError, match=r"mirrorbench.*evaluation only.*--i-have-rights"):
+        open_corpus(f"mirrorbench:{place}", for_training=True)
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "a" * 5000 + ".jsonl", "own:" + "a" * 5000])
+def test_a_source_too_long_for_a_path_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        open_corpus(text)

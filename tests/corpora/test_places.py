@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,38 @@ def test_a_long_file_is_read_with_little_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 20_000
     assert peak < 2_000_000, "20 MB of lines"
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("a" * 5000, "File name too long"),
+        ("~nobody-of-this-name/x.jsonl", "home directory"),
+        ("logs/**x/*.jsonl", "not a glob"),
+    ],
+)
+def test_what_no_path_can_be_is_told_in_one_line(place: str, words: str) -> None:
+    with pytest.raises(DataError, match=words) as raised:
+        read(place)
+    assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize(("offset", "value"), [(8, 77), (6, 1)], ids=["method", "locked"])
+def test_a_member_that_cannot_be_unpacked_is_told(tmp_path: Path, offset: int, value: int) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.jsonl", "1\n")
+    content = bytearray(path.read_bytes())
+    content[content.find(b"PK\x03\x04") + offset] = value
+    content[content.find(b"PK\x01\x02") + offset + 2] = value
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.zip!a\.jsonl: cannot read"):
+        read(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to the superuser")
+def test_a_folder_that_may_not_be_looked_into_is_no_empty_folder(tmp_path: Path) -> None:
+    lines(tmp_path / "a.jsonl", 1)
+    (tmp_path / "closed").mkdir(mode=0)
+    with pytest.raises(DataError, match=r"closed: cannot read: Permission denied"):
+        read(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,25 @@ def test_a_large_list_is_read_with_little_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 20_000
     assert peak < 18_000_000, "one look at the head, then entry by entry"
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[[{"a":'])
+def test_a_document_nested_without_end_costs_no_memory(tmp_path: Path, opening: str) -> None:
+    pytest.importorskip("ijson")
+    path = tmp_path / "deep.json"
+    path.write_text(opening * 6000, "utf-8")
+    tracemalloc.start()
+    found, told = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found, told) == ([], [("deep.json", "bad_json")])
+    assert peak < 40_000_000  # 16 MiB of it are the buffer of a whole document
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "latin-1"])
+def test_another_encoding_is_called_that(tmp_path: Path, way: str, encoding: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes('[{"text": "caf\xe9"}]'.encode(encoding))
+    found, told = read(path)
+    assert found == []
+    assert [reason for _, reason in told] == ["bad_encoding"] or way == "streamed"

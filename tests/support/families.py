@@ -5,11 +5,13 @@ The small ones are our own; the originals come out of the installed TRL package.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from mimesim.models import embedded, templates
 from tests import tiny
@@ -110,3 +112,21 @@ def _dressed(tokenizer: Any, family: Family) -> Any:
     tokenizer.bos_token = family.bos
     tokenizer.chat_template = family.template
     return tokenizer
+
+
+def without_chatml(family: Family) -> Any:
+    """Return the small tokenizer with a family's own tokens in place of ChatML's."""
+    spelled = json.loads(tiny.tokenizer().backend_tokenizer.to_str())
+    other = dict(zip(_IM, (family.tokens[0], family.end), strict=True))
+    for token in spelled["added_tokens"]:
+        token["content"] = other.get(token["content"], token["content"])
+    vocabulary = spelled["model"]["vocab"].items()
+    spelled["model"]["vocab"] = {other.get(word, word): n for word, n in vocabulary}
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(spelled)),
+        eos_token=family.end,
+        additional_special_tokens=[family.tokens[0]],
+        clean_up_tokenization_spaces=False,
+        model_max_length=2048,
+    )
+    return _dressed(made, family)

@@ -111,3 +111,20 @@ def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
         with pytest.raises(type(error)) as caught, training_folder(tmp_path, SETTINGS):
             raise error
         assert caught.value is error
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "model.safetensors", "mimesim.json"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_no_training_has_written_is_not_overwritten(
+    tmp_path: Path, name: str, fresh: bool
+) -> None:
+    (tmp_path / name).write_text("somebody's", "utf-8")
+    with (
+        pytest.raises(UsageError, match="no training has written it"),
+        training_folder(tmp_path, SETTINGS, fresh=fresh),
+    ):
+        pass
+    assert not (tmp_path / "training.json").exists()
+    (tmp_path / name).unlink()
+    (tmp_path / "notes.txt").write_text("mine", "utf-8")
+    hold(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from mimesim import jsonio
 from mimesim.cli.main import invoke
-from mimesim.errors import DataError, EnvironmentFault
+from mimesim.errors import DataError, EnvironmentFault, UsageError
 from mimesim.train.inspection import inspect_user, percentiles
 from mimesim.train.midtrain import UserConfig
 from tests import tiny
@@ -117,3 +118,17 @@ def test_percentiles_are_members_with_enough_below_them(values: Sequence[int]) -
         assert 100 * sum(value <= found[name] for value in values) >= share * len(values)
         assert 100 * sum(value < found[name] for value in values) < share * len(values)
     assert found["max"] == max(values)
+
+
+def test_damaged_tokenizer_files_are_told_in_one_line(base: Path, tmp_path: Path) -> None:
+    shutil.copytree(base, tmp_path / "damaged")
+    (tmp_path / "damaged" / "tokenizer.json").write_text("{}", "utf-8")
+    with pytest.raises(EnvironmentFault, match="the tokenizer cannot be loaded"):
+        inspect_user(thought(tmp_path / "damaged"))
+
+
+def test_a_corpus_for_evaluation_only_is_refused(base: Path, tmp_path: Path) -> None:
+    place = tmp_path / "chats.jsonl"
+    place.write_text('{"turns": []}\n', "utf-8")
+    with pytest.raises(UsageError, match="serves evaluation only"):
+        inspect_user(thought(base, corpus=f"mirrorbench:{place}"))

@@ -16,6 +16,7 @@ from mimesim.models import embedded, templates
 from mimesim.train.midtrain import UNMODERATED, UserConfig, train_user
 from mimesim.train.sft import Progress
 from tests import tiny
+from tests.support import families
 
 TEXTS = ["hello there", "i am fine, thank you", "where is my order?", "i like to read"]
 
@@ -181,3 +182,27 @@ def test_the_embedded_model_learns_from_real_chats(tmp_path: Path) -> None:
     )
     assert result["gain"]["end_nll"] > 0.5, "when people stop is learnt first"
     assert result["gain"]["nll"] > -0.05
+
+
+@pytest.mark.parametrize("family", [families.GEMMA, families.LLAMA3], ids=lambda f: f.name)
+def test_a_model_with_a_template_of_its_own_is_trained_and_talks(
+    place: Path, tmp_path: Path, family: families.Family
+) -> None:
+    base = tmp_path / "base"
+    tokenizer, model = families.without_chatml(family), tiny.model()
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    tokenizer.save_pretrained(base)
+    model.save_pretrained(base)
+    out = tmp_path / "user"
+    made = train_user(config(place, out, model=str(base), token_budget=600, samples=2))
+    assert made["before"]["nll"] > made["after"]["nll"]
+    assert made["samples"]["first"]["trained"]["n"] == 2
+    kept = AutoTokenizer.from_pretrained(out)
+    assert kept.chat_template == family.template
+
+
+def test_a_base_model_is_not_trained_over_itself(place: Path) -> None:
+    weights = (place / "base" / "model.safetensors").read_bytes()
+    with pytest.raises(UsageError, match="no training has written it"):
+        train_user(config(place, place / "base"))
+    assert (place / "base" / "model.safetensors").read_bytes() == weights

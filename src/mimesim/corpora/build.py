@@ -196,8 +196,8 @@ def _settings(cfg: BuildConfig, sources: Sequence[Source]) -> dict[str, Any]:
     tokenizer = writing.tokenizer_file(cfg.tokenizer) if cfg.tokenizer else None
     settings = {
         **kept,
-        "tokenizer": seeds.file_fingerprint(tokenizer) if tokenizer else "",
-        "deny": [seeds.file_fingerprint(_existing(path)) for path in cfg.deny],
+        "tokenizer": _fingerprint(tokenizer) if tokenizer else "",
+        "deny": [_fingerprint(_existing(path)) for path in cfg.deny],
         "source": [
             {**asdict(given), "files": _hashes(source)}
             for given, source in zip(cfg.source, sources, strict=True)
@@ -205,6 +205,13 @@ def _settings(cfg: BuildConfig, sources: Sequence[Source]) -> dict[str, Any]:
     }
     plain: dict[str, Any] = jsonio.loads(jsonio.canonical(settings))
     return plain
+
+
+def _fingerprint(path: Path) -> str:
+    try:
+        return seeds.file_fingerprint(path)
+    except OSError as error:
+        raise DataError(f"cannot read: {error.strerror or error}", where=str(path)) from error
 
 
 def _existing(path: Path) -> Path:
@@ -219,7 +226,7 @@ def _hashes(source: Source) -> dict[str, str]:
         return {}
     form = load.format_of(source.corpus, source.options)
     paths = sorted({file.path for file in places.sources(source.place, form.files)})
-    return {str(path): seeds.file_fingerprint(path) for path in paths}
+    return {str(path): _fingerprint(path) for path in paths}
 
 
 def _check_rights(cfg: BuildConfig, infos: Sequence[CorpusInfo]) -> None:

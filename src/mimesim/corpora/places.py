@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import glob
 import itertools
+import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -119,13 +120,21 @@ def _path(place: str) -> Path:
 
 
 def _folder(path: Path, files: tuple[str, ...]) -> list[Source]:
-    inside = sorted(
-        found
-        for found in path.rglob("*")
-        if found.is_file()
-        and not any(part.startswith(".") for part in found.relative_to(path).parts)
-    )
-    return [source for found in inside for source in _unpacked(found, files)]
+    return [source for found in sorted(_below(path)) for source in _unpacked(found, files)]
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """Yield the files below a folder; a folder that may not be looked into is an error."""
+
+    def refuse(error: OSError) -> None:
+        raise DataError(
+            f"cannot read: {error.strerror or error}", where=str(error.filename or path)
+        ) from error
+
+    for folder, inside, names in os.walk(path, onerror=refuse):
+        inside[:] = [name for name in inside if not name.startswith(".")]
+        found = (Path(folder, name) for name in names if not name.startswith("."))
+        yield from (file for file in found if file.is_file())
 
 
 def _matches(pattern: Path) -> list[Path]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from mimesim.errors import DataError, EnvironmentFault
 from mimesim.models import templates
@@ -215,3 +218,43 @@ def test_the_cost_is_two_template_calls_and_one_tokenization(
         assert (len(written), tokenizer.calls) == (2, 1)
         per_turn.append(sum(written) / turns)
     assert all(later <= 1.01 * earlier for earlier, later in pairwise(per_turn))
+
+
+def lacking(*signs: str) -> Any:
+    """Return the small tokenizer without tokens for some control characters."""
+    spelled = json.loads(TOKENIZER.backend_tokenizer.to_str())
+    spelling = bytes_to_unicode()
+    shown = {spelling[ord(sign)] for sign in signs}
+    words = [word for word in spelled["model"]["vocab"] if word not in shown]
+    assert len(words) == len(spelled["model"]["vocab"]) - len(signs)
+    spelled["model"]["unk_token"] = "<|pad|>"
+    ids = {word: n for n, word in enumerate(sorted(words, key=spelled["model"]["vocab"].get))}
+    spelled["model"]["vocab"] = ids
+    for token in spelled["added_tokens"]:
+        token["id"] = ids[token["content"]]
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(spelled)),
+        unk_token="<|pad|>",
+        pad_token="<|pad|>",
+        additional_special_tokens=["<|im_start|>", "<|im_end|>"],
+        clean_up_tokenization_spaces=False,
+    )
+    templates.install(made)
+    return made
+
+
+def test_a_character_without_a_token_forges_no_special_one() -> None:
+    tokenizer = lacking("\x16", "\x04")
+    assert tokenizer("a\x16", add_special_tokens=False)["input_ids"][-1] == tokenizer.pad_token_id
+    talk = [ChatMessage("user", "a\x16\x1bb"), ChatMessage("assistant", "c\x04d\te")]
+    row = templates.mask_rows(tokenizer, talk)
+    assert tokenizer.pad_token_id not in row.input_ids
+    assert learnt(tokenizer, row) == "c\ufffdd\te<|im_end|>"
+    assert "a\ufffd\x1bb" in tokenizer.decode(row.input_ids)
+    assert templates.neutralize(tokenizer, "x\x16y\x1b") == "x\ufffdy\x1b"
+
+
+def test_a_learnt_text_without_tokens_is_refused() -> None:
+    tokenizer = lacking("\xa9")  # second byte of an e with an accent
+    with pytest.raises(DataError, match="no token for"):
+        templates.mask_rows(tokenizer, [ChatMessage("assistant", "100 \xe9")])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mimesim import jsonio
-from mimesim.errors import DataError, UnknownNameError, UsageError
+from mimesim.errors import DataError, EnvironmentFault, UnknownNameError, UsageError
 from mimesim.judges.load import make_judge
 from mimesim.rollout.validate import validate
 from mimesim.users.distill.making import Order, Report, make_scenarios, preview
@@ -132,3 +132,36 @@ def test_a_judge_is_recorded_whatever_it_says(logs: Path) -> None:
 def test_a_preview_writes_nothing(logs: Path) -> None:
     assert preview(Order(str(logs), None)).facts["order_id"] == "55120"
     assert list(logs.parent.iterdir()) == [logs]
+
+
+def test_somebodys_conversations_are_never_overwritten(logs: Path) -> None:
+    before = logs.read_bytes()
+    with pytest.raises(UsageError, match="not overwritten"):
+        make(logs, out=logs, overwrite=True)
+    assert logs.read_bytes() == before
+    with pytest.raises(UsageError, match="cannot write"):
+        make(logs, out=logs.parent, overwrite=True)
+
+
+def test_a_source_that_cannot_be_read_costs_no_earlier_file(logs: Path) -> None:
+    make(logs)
+    before = rows(logs)
+    with pytest.raises(DataError, match="not found"):
+        make(logs.with_name("gone.jsonl"), out=logs.with_name("scenarios.jsonl"), overwrite=True)
+    assert rows(logs) == before
+    make(logs, overwrite=True, seed=5)
+    assert [row["meta"]["distilled"]["seed"] for row in rows(logs)] == [5] * 4
+
+
+def test_two_processes_do_not_share_a_file(logs: Path) -> None:
+    out = logs.with_name("scenarios.jsonl")
+    with jsonio.open_locked(out), pytest.raises(EnvironmentFault, match="another process"):
+        make(logs)
+    assert make(logs).scenarios == 4
+    assert make(logs).resumed == 4
+
+
+def test_a_failure_leaves_no_empty_file(logs: Path) -> None:
+    with pytest.raises(DataError):
+        make(logs.with_name("gone.jsonl"))
+    assert not logs.with_name("scenarios.jsonl").exists()

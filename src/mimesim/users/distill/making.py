@@ -7,8 +7,10 @@ once. A file that is there already is continued: what it holds is not asked for 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -126,6 +128,31 @@ async def make_scenarios(
         UsageError: a source, a file or a judge that cannot be used.
     """
     report = Report()
+    with _held(order.out):
+        await _fill(order, judge, on_done, report)
+    if not report.conversations:
+        raise DataError("no conversation in the source", where=order.source)
+    return report
+
+
+@contextmanager
+def _held(path: Path | None) -> Iterator[None]:
+    """Keep other processes out of the file; an empty one is not left behind by a failure."""
+    if path is None:
+        yield
+        return
+    with jsonio.open_locked(path):
+        try:
+            yield
+        except BaseException:
+            if not path.stat().st_size:
+                path.unlink()
+            raise
+
+
+async def _fill(
+    order: Order, judge: Judge | None, on_done: Callable[[Report], None] | None, report: Report
+) -> None:
     known = _known(order)
     if judge is not None:
         await preflight(judge)
@@ -133,7 +160,7 @@ async def make_scenarios(
     size = order.concurrency if judge is not None else 1
     batch = list(islice(cases, size))  # a source that cannot be read costs no earlier file
     if order.out is not None and order.overwrite:
-        order.out.unlink(missing_ok=True)
+        os.truncate(order.out, 0)
     out = jsonio.Appender(order.out) if order.out is not None else None
     try:
         while batch:
@@ -148,9 +175,6 @@ async def make_scenarios(
     finally:
         if out is not None:
             out.close()
-    if not report.conversations:
-        raise DataError("no conversation in the source", where=order.source)
-    return report
 
 
 def preview(order: Order) -> Scenario:
