@@ -334,3 +334,14 @@ def test_the_opening_never_tells_what_the_author_withholds() -> None:
             scenario = {"id": "x", "goal": "find parcel PX 5512", "facts": facts}
             user = make(kind).start({**scenario, "withhold": withheld}, seed=1)
             assert not any(says(say(user).utterance, facts[name]) for name in withheld)
+
+
+def test_the_goal_of_a_scenario_is_spoken_in_the_first_person() -> None:
+    goal = "get your money back; find out: where is your order; your box was open"
+    for kind in ("neutral", "cooperative", "heldout-1"):
+        said = say(make(kind).start({"id": "x", "goal": goal}, seed=1)).utterance
+        for part in ("get my money back", "where is my order", ". my box was open"):
+            assert part in said
+        assert "your" not in said
+        assert ";" not in said
+    assert "your" not in say(make("B9").start({"id": "x", "goal": goal}, seed=1)).utterance

@@ -142,7 +142,7 @@ def _matches(pattern: Path) -> list[Path]:
     fixed = list(itertools.takewhile(lambda part: not glob.has_magic(part), pattern.parts))
     try:
         return list(Path(*fixed).glob(str(Path(*pattern.parts[len(fixed) :]))))
-    except (ValueError, NotImplementedError) as error:
+    except (ValueError, RuntimeError) as error:
         raise DataError(
             f"not a glob: {error}", where=str(pattern), expected="a glob such as logs/**/*.jsonl"
         ) from error

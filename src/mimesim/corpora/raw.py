@@ -28,7 +28,7 @@ OnReject = Callable[[str, str, str], None]
 BOM = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
 """What reading a cut or damaged file raises."""
-_LOCKED = (RuntimeError, NotImplementedError)  # what an archive raises on a member it cannot unpack
+_LOCKED = RuntimeError  # what an archive raises on a member it cannot unpack
 
 _FIELD = 1 << 26  # longest field of a CSV table
 _BAD_BYTES = re.compile("[\udc80-\udcff]")  # `surrogateescape` makes them of what is not UTF-8
@@ -64,7 +64,7 @@ class Source(NamedTuple):
                     stream = stack.enter_context(gzip.open(self.path, "rb"))
                 else:
                     stream = stack.enter_context(self.path.open("rb"))
-            except (OSError, zipfile.BadZipFile, *_LOCKED) as error:
+            except (OSError, zipfile.BadZipFile, _LOCKED) as error:
                 raise DataError(f"cannot read: {error}", where=self.name) from error
             yield stream
 

@@ -149,7 +149,7 @@ def cut(
         parts: messages that always stay, and the turns.
         max_length: tokens that a row may have.
         counts: `fully_masked` counts what does not fit at all or holds nothing to learn,
-            `unfit_text` what this template would change.
+            `unfit_text` what this template would change or the tokenizer cannot spell.
         stride: turns that are dropped together, so that the sides keep their places.
 
     Returns:
@@ -173,8 +173,12 @@ def cut(
         counts["fully_masked"] += 1
         return low, None
     try:
-        return low, templates.mask_rows(tokenizer, laid(low))
+        masked = templates.mask_rows(tokenizer, laid(low))
     except DataError:
         learnt = any(message.role == "assistant" for message in talk[low:])
         counts["unfit_text" if learnt else "fully_masked"] += 1
         return low, None
+    if templates.untold(tokenizer, masked):
+        counts["unfit_text"] += 1
+        return low, None
+    return low, masked

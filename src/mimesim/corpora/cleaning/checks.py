@@ -128,12 +128,12 @@ def _check_language(dialogue: HumanDialogue, wanted: tuple[str, ...]) -> None:
         if dialogue.language and dialogue.language not in wanted:
             raise Unfit("language", dialogue.language)
         return
-    found = _told_language(text)
+    found = told_language(text)
     if found not in wanted:
         raise Unfit("language", found)
 
 
-def _told_language(text: str) -> str:
+def told_language(text: str) -> str:
     """Return the ISO 639-1 code of the language of a text.
 
     Raises:

@@ -139,7 +139,7 @@ def _replaced(
 def _without_phones(text: str, counts: Counter[str], region: str) -> str:
     spans = [match.span() for match in _PHONE.finditer(text)]
     if re.search(r"\d(?:\D{0,3}\d){6}", text):
-        spans += _told_by_library(text, region)
+        spans += phones_told(text, region)
     spans = [span for span in spans if not _reserved(text[slice(*span)])]
     for start, end in _merged(spans)[::-1]:
         text = text[:start] + PHONE + text[end:]
@@ -147,7 +147,12 @@ def _without_phones(text: str, counts: Counter[str], region: str) -> str:
     return text
 
 
-def _told_by_library(text: str, region: str) -> list[tuple[int, int]]:
+def phones_told(text: str, region: str) -> list[tuple[int, int]]:
+    """Return where phonenumbers finds numbers in a text.
+
+    Raises:
+        MissingExtraError: phonenumbers is not installed.
+    """
     try:
         from phonenumbers import PhoneNumberMatcher
     except ImportError as error:

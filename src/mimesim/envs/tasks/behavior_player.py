@@ -15,6 +15,7 @@ from mimesim.scenarios.behaviors import cues
 from mimesim.scenarios.fields import asked_fields, fold
 from mimesim.scenarios.rows import row_to_scenario
 from mimesim.scenarios.types import Manual, Row
+from mimesim.users.first_person import first_person
 
 _LINES = {
     "B1": ("hm. if you say so", "not really what i had in mind"),
@@ -51,7 +52,8 @@ def customer_line(row: Row, manual: Manual, lines: Sequence[Line], number: int) 
     scenario = row_to_scenario(row, manual)
     asked = tuple(name for name in asked_fields(heard) if name in scenario.facts)
     refused = bool(cues.REFUSAL.search(fold(heard)))
-    moment = _Moment(row, dict(scenario.facts), scenario.goal, number, asked, said, refused)
+    goal = first_person(scenario.goal)
+    moment = _Moment(row, dict(scenario.facts), goal, number, asked, said, refused)
     return _special(moment) or _plain(moment)
 
 

@@ -18,7 +18,13 @@ from mimesim.models.templates.facts import (
     prepare,
     strict_messages,
 )
-from mimesim.models.templates.masks import IGNORED, MaskedRow, end_of_turn_id, mask_rows
+from mimesim.models.templates.masks import (
+    IGNORED,
+    MaskedRow,
+    end_of_turn_id,
+    mask_rows,
+    untold,
+)
 from mimesim.models.templates.rendering import (
     CHATML,
     Message,
@@ -51,5 +57,6 @@ __all__ = [
     "render_ids",
     "speaks_chatml",
     "strict_messages",
+    "untold",
     "user_suffix_ids",
 ]

@@ -76,7 +76,7 @@ def mask_rows(
         EnvironmentFault: the template drops or moves messages, refuses them, or closes turns with
             no special token.
         DataError: the template rewrites one of these contents, a token straddles the border of
-            one, a learnt one holds what the tokenizer has no token for, or nothing here is learnt.
+            one, or nothing here is learnt.
     """
     laid = lay_out(tokenizer, messages)
     spoken = [turn for turn in laid.turns if turn.role == "assistant"]
@@ -96,6 +96,20 @@ def mask_rows(
             mend="take a model whose template has one",
         )
     return _label(tokenizer, laid.text, kept)
+
+
+def untold(tokenizer: Any, row: MaskedRow) -> bool:
+    """Tell whether a learnt content holds what the tokenizer has no token for.
+
+    It stands there as the token for the unknown, which for some models is the end of the text. A
+    closed vocabulary lives with that; a model that learns free text must not learn it.
+    """
+    special, ends = set(tokenizer.all_special_ids), set(row.ends)
+    return any(
+        label in special and place not in ends
+        for place, label in enumerate(row.labels)
+        if label != IGNORED
+    )
 
 
 def end_of_turn_id(tokenizer: Any) -> int:
@@ -186,7 +200,6 @@ def _label(tokenizer: Any, text: str, turns: Sequence[Turn]) -> MaskedRow:
     offsets: list[tuple[int, int]] = coded["offset_mapping"]
     labels = [IGNORED] * len(ids)
     ends: list[int] = []
-    special = set(tokenizer.all_special_ids)
     position = 0
     for turn in turns:
         while position < len(ids) and offsets[position][1] <= turn.start:
@@ -204,12 +217,5 @@ def _label(tokenizer: Any, text: str, turns: Sequence[Turn]) -> MaskedRow:
             labels[position] = ids[position]
             if closing:
                 ends.append(position)
-            elif ids[position] in special:
-                raise DataError(
-                    "a message holds a character that the tokenizer has no token for",
-                    where=name(tokenizer),
-                    expected="text that can be told in its tokens",
-                    mend="leave the conversation out",
-                )
             position += 1
     return MaskedRow(ids, labels, ends)

@@ -20,6 +20,7 @@ from mimesim.corpora.base import HumanDialogue, HumanTurn
 from mimesim.scenarios.records import address, load_pools
 from mimesim.seeds import generator
 from mimesim.users.distill.facts import plain_answer
+from mimesim.users.distill.phones import phones_in
 from mimesim.users.distill.values import MAIL, NOUNS, PHONE, SELF
 from mimesim.users.questions import questions_in
 
@@ -36,6 +37,13 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("phone", re.compile(PHONE)),
     ("address", re.compile(_STREET, re.IGNORECASE)),
     ("name", re.compile(SELF, re.IGNORECASE)),
+    (
+        "name",  # the first name at least, in the languages of most chats
+        re.compile(
+            r"\b(?i:mein name ist|ich hei(?:ß|ss)e|je m['’]appelle|mon nom est|me llamo|mi nombre es|mi chiamo"
+            r"|il mio nome è|meu nome é|me chamo|mijn naam is|ik heet)\s+(?P<value>[^\W\d_][\w'-]*(?: [A-Z][\w'-]+){0,2})"
+        ),
+    ),
     (
         "phone",
         re.compile(
@@ -105,14 +113,17 @@ _LONGEST = 80
 """Characters of one value; longer is a story."""
 
 
-def pseudonymized(dialogue: HumanDialogue, *, seed: int) -> tuple[HumanDialogue, Counter[str]]:
+def pseudonymized(
+    dialogue: HumanDialogue, *, seed: int, region: str = "US"
+) -> tuple[HumanDialogue, Counter[str]]:
     """Return a dialogue with stand-ins in place of contact data, and how many values there were.
 
     Args:
         dialogue: a conversation, tidied.
         seed: another one gives other stand-ins.
+        region: ISO 3166-1 code of the country whose phone numbers are told without a country code.
     """
-    real = _real(dialogue.turns)
+    real = _real(dialogue.turns, region)
     table = _table(real, generator(seed, "stand-ins", dialogue.id))
     if not table:
         return dialogue, Counter()
@@ -132,17 +143,11 @@ def pseudonymized(dialogue: HumanDialogue, *, seed: int) -> tuple[HumanDialogue,
     return made, Counter(real.values())
 
 
-def _real(turns: Sequence[HumanTurn]) -> dict[str, str]:
+def _real(turns: Sequence[HumanTurn], region: str) -> dict[str, str]:
     """Return the contact data of a conversation: value -> kind, the first kind found counts."""
     found: dict[str, str] = {}
     for place, turn in enumerate(turns):
-        spans: list[tuple[int, int]] = []
-        for kind, form in _FORMS:
-            for match in form.finditer(turn.text):
-                start, end = match.span("value" if "value" in form.groupindex else 0)
-                if not any(start < other[1] and other[0] < end for other in spans):
-                    spans.append((start, end))
-                    _note(found, turn.text[start:end], kind)
+        _note_forms(found, turn.text)
         before = turns[place - 1] if place else None
         if turn.role != "user":
             continue
@@ -153,7 +158,26 @@ def _real(turns: Sequence[HumanTurn]) -> dict[str, str]:
             for match in _LONG_NUMBER.finditer(turn.text):
                 if not _LABEL.search(turn.text, 0, match.start()):
                     _note(found, match.group(), "secret")
+    for place, start, end in phones_in(turns, region):
+        _note_phone(found, turns[place].text[start:end])
     return found
+
+
+def _note_forms(found: dict[str, str], text: str) -> None:
+    """Take down what tells by its form; where two overlap, the earlier form has it."""
+    spans: list[tuple[int, int]] = []
+    for kind, form in _FORMS:
+        for match in form.finditer(text):
+            start, end = match.span("value" if "value" in form.groupindex else 0)
+            if not any(start < other[1] and other[0] < end for other in spans):
+                spans.append((start, end))
+                _note(found, text[start:end], kind)
+
+
+def _note_phone(found: dict[str, str], value: str) -> None:
+    """Take a number down unless it is a part of a value that is known already."""
+    if not any(value.strip(" .") in known for known in found):
+        _note(found, value, "phone")
 
 
 def _asked_kinds(question: str) -> list[str]:

@@ -90,15 +90,21 @@ class _Collector:
         self._said.append(text)
 
 
-def facts_in(turns: Sequence[HumanTurn]) -> Heard:
-    """Return what the person told, in the order of telling."""
+def facts_in(turns: Sequence[HumanTurn], *, english: bool = True) -> Heard:
+    """Return what the person told, in the order of telling.
+
+    Args:
+        turns: of the conversation.
+        english: whether rules of English words fit; otherwise only the form of a value counts.
+    """
     collector = _Collector()
     for place, turn in enumerate(turns):
         if turn.role != "user":
             continue
         before = turns[place - 1] if place and turns[place - 1].role == "agent" else None
-        questions = questions_in(before.text) if before else []
-        for fact in _told(turn.text, place, questions, collector.unknown):
+        questions = questions_in(before.text) if before and english else []
+        found = values_in(turn.text, english=english)
+        for fact in _told(turn.text, place, questions, found, collector.unknown):
             collector.add(fact)
         collector.heard(turn.text)
     return Heard(tuple(collector.facts.values()), collector.unknown)
@@ -110,10 +116,13 @@ def unlocked(key: str, question: str) -> bool:
 
 
 def _told(
-    text: str, place: int, questions: Sequence[Question], unknown: dict[str, Evidence]
+    text: str,
+    place: int,
+    questions: Sequence[Question],
+    found: Sequence[Found],
+    unknown: dict[str, Evidence],
 ) -> list[Fact]:
     """Return the facts of one message: the values in it, then an answer that is none of them."""
-    found = values_in(text)
     open_questions = list(questions)
     facts: list[Fact] = []
     for value in found:

@@ -87,10 +87,15 @@ class Goal(NamedTuple):
     said: tuple[Evidence, ...]
 
 
-def goal_of(turns: Sequence[HumanTurn]) -> Goal | None:
-    """Return what the person wanted; None = they only exchanged courtesies."""
+def goal_of(turns: Sequence[HumanTurn], *, english: bool = True) -> Goal | None:
+    """Return what the person wanted; None = they only exchanged courtesies.
+
+    Args:
+        turns: of the conversation.
+        english: whether rules of English words fit.
+    """
     own = [(place, turn.text) for place, turn in enumerate(turns) if turn.role == "user"]
-    found = _requests(own) or _first_words(own)
+    found = (_requests(own) or _first_words(own)) if english else _first_sentence(own)
     if not found:
         return None
     text = "; ".join(request for request, _ in found)
@@ -155,6 +160,17 @@ def _first_words(own: Sequence[tuple[int, str]]) -> list[tuple[str, Evidence]]:
             told = _as_told(_at_most(plain))
             return [(f"settle this: {told}", Evidence(place, sentence.text[:QUOTE]))]
     return []
+
+
+def _first_sentence(own: Sequence[tuple[int, str]]) -> list[tuple[str, Evidence]]:
+    """Return the first sentence that is too long for a greeting, else the longest, as it stands."""
+    said = [(place, sentence.text) for place, text in own for sentence in sentences(text)]
+    if not said:
+        return []
+    long = [one for one in said if len(re.findall(r"\w+", one[1])) >= _WHOLE]
+    place, text = long[0] if long else max(said, key=lambda one: len(one[1]))
+    plain = _at_most(" ".join(text.split()).strip(" .!?,;:"))
+    return [(f"settle this: {plain}", Evidence(place, text[:QUOTE]))] if plain else []
 
 
 def _without_hello(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -28,7 +28,7 @@ from mimesim.users.distill import claims
 from mimesim.users.distill.contacts import pseudonymized
 from mimesim.users.distill.scenario import distill, fit_scenario
 
-RULES = 1
+RULES = 2
 """Version of the rules; another one does not continue a file."""
 
 
@@ -43,6 +43,8 @@ class Order:
         seed: of stand-ins and of the judge.
         judge: name of the judge, for the record; "" = rules alone.
         keep_contacts: leave contact data as it is.
+        region: country (ISO 3166-1) whose phone numbers are told without a country code.
+        options: of the format of the source, e.g. the columns of a table.
         concurrency: conversations that a judge reads at once.
     """
 
@@ -52,6 +54,8 @@ class Order:
     seed: int = 0
     judge: str = ""
     keep_contacts: bool = False
+    region: str = "US"
+    options: Mapping[str, str] = field(default_factory=dict)
     overwrite: bool = False
     concurrency: int = 8
 
@@ -62,7 +66,7 @@ class Order:
             "rules": RULES,
             "prompt_hash": prompts.prompt_hash(f"judge/{claims.KIND}") if self.judge else "",
             "seed": self.seed,
-            "contacts": "kept" if self.keep_contacts else "replaced",
+            "contacts": "kept" if self.keep_contacts else f"replaced, region {self.region}",
         }
 
 
@@ -250,7 +254,7 @@ def _cases(order: Order, known: frozenset[str], report: Report) -> Iterator[_Cas
         report.conversations += 1
         fit, contacts = dialogue, Counter[str]()
         if not order.keep_contacts:
-            fit, contacts = pseudonymized(dialogue, seed=order.seed)
+            fit, contacts = pseudonymized(dialogue, seed=order.seed, region=order.region)
         if fit.id in seen:
             report.skipped["duplicate_id"] += 1
         elif fit.id in known:

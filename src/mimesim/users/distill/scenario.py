@@ -15,8 +15,9 @@ from mimesim.users import guards
 from mimesim.users.distill.base import Distilled, Evidence, Fact
 from mimesim.users.distill.facts import facts_in, unlocked
 from mimesim.users.distill.goals import goal_of, quotes
+from mimesim.users.distill.language import OTHER, is_english, language_of
 from mimesim.users.distill.manner import style_of
-from mimesim.users.distill.outcomes import ending_of
+from mimesim.users.distill.outcomes import Ending, ending_of
 
 READ = 4000
 """Characters of one message that are read; what is pasted beyond them is no talk."""
@@ -33,17 +34,20 @@ def distill(dialogue: HumanDialogue) -> Distilled | None:
         dialogue: tidied; contact data is taken as it stands.
     """
     turns = [replace(turn, text=turn.text[:READ]) for turn in dialogue.turns]
-    goal = goal_of(turns)
+    spoken = language_of(dialogue)
+    english = is_english(spoken)
+    goal = goal_of(turns, english=english)
     if goal is None:
         return None
-    heard = facts_in(turns)
-    ending = ending_of(turns)
+    heard = facts_in(turns, english=english)
+    ending = ending_of(turns) if english else Ending("open", None)
+    own = [turn.text for turn in turns if turn.role == "user"]
     return Distilled(
         goal=goal.text,
         goal_from=goal.said,
         facts=heard.facts,
         unknown=heard.unknown,
-        style=style_of([turn.text for turn in turns if turn.role == "user"], dialogue.language),
+        style=style_of(own, "" if spoken == OTHER else spoken),
         ending=ending.kind,
         ending_from=ending.said,
     )

@@ -31,6 +31,16 @@ _TIME = (
     r"\b(?:[01]?\d|2[0-3]):[0-5]\d(?:\s?[ap]\.?m\b\.?)?|\b(?:1[0-2]|0?[1-9])(?:\.[0-5]\d)?\s?[ap]\.?m\b\.?"
     r"|\bnoon\b|\bmidnight\b|\b(?:1[0-2]|[1-9]) o ?'? ?clock\b"
 )
+_NUMBER = (
+    r"(?<![\w-])#?(?P<value>(?=[A-Za-z-]*\d)(?=\d*[A-Za-z]|\d{5})[A-Za-z0-9-]{5,24})(?![\w@-])"
+)
+_DATE = (
+    r"\b(?:19|20)\d\d-\d\d-\d\d\b|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
+    r"|\b\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:19|20)?\d\d\b)?"
+)
+_SUM = r"[$£€¥]\s?\d[\d.,]*\d|[$£€¥]\s?\d|\b\d[\d.,]*\s?(?:[$£€¥]|(?:eur|euros?|usd|gbp|chf)\b)"
+_CLOCK = r"\b(?:[01]?\d|2[0-3]):[0-5]\d\b"
+"""Forms that hold in any language."""
 _WORDS = r"(?P<value>[A-Za-z][\w'&.-]*(?: [\w'&-]+){0,5})"
 _GOING = (
     r"\b(?:go|goes|going|get|travel|traveling|travelling|head|headed|heading|train|trains|bus|taxi|cab|flight|trip"
@@ -51,10 +61,15 @@ class Found(NamedTuple):
 _Read = Callable[[re.Match[str]], tuple[str, str]]
 
 
-def values_in(text: str) -> list[Found]:
-    """Return the values of a person's message in order; where two overlap, the earlier rule has it."""
+def values_in(text: str, *, english: bool = True) -> list[Found]:
+    """Return the values of a person's message in order; where two overlap, the earlier rule has it.
+
+    Args:
+        text: the message.
+        english: whether it is; otherwise only what tells by its form in any language is read.
+    """
     taken: list[Found] = []
-    for pattern, read in _rules():
+    for pattern, read in _rules() if english else _rules_of_form():
         for match in pattern.finditer(text):
             key, value = read(match)
             value = re.sub(r" ?'s?$", "", value.strip(" ,."))
@@ -117,9 +132,23 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Read], ...]:
         (r"\b(?P<value>[A-Za-z]+(?: [A-Za-z]+)?) (?:food|cuisine|restaurants?|dishes)\b", _food),
         (rf"(?<!\w)(?P<value>{any_of('extra')})(?!\w)", _extra),
         (r"(?-i:\b(?P<value>[A-Z][a-z-]+(?: (?:of|the|in|on|de))?(?: [A-Z][a-z'-]+)+))", _titled),
-        (r"(?<![\w-])#?(?P<value>(?=[A-Za-z-]*\d)(?=\d*[A-Za-z]|\d{5})[A-Za-z0-9-]{5,24})(?![\w@-])", _as("number")),
+        (_NUMBER, _as("number")),
     )  # fmt: skip
     return tuple((re.compile(source, re.IGNORECASE), read) for source, read in sources)
+
+
+@cache
+def _rules_of_form() -> tuple[tuple[re.Pattern[str], _Read], ...]:
+    """Return the rules that hold in any language."""
+    sources = (
+        (rf"(?P<value>{MAIL})", "email"),
+        (rf"(?P<value>{PHONE})", "phone"),
+        (rf"(?P<value>{_DATE})", "date"),
+        (rf"(?P<value>{_SUM})", "amount"),
+        (rf"(?P<value>{_CLOCK})", "time"),
+        (_NUMBER, "number"),
+    )
+    return tuple((re.compile(source, re.IGNORECASE), _as(key)) for source, key in sources)
 
 
 def _numbered(match: re.Match[str]) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from mimesim.scenarios.rows import fill, scenario_to_row
 from mimesim.scenarios.types import Scenario
 from mimesim.seeds import generator
 from mimesim.users.base import UserRequest
+from mimesim.users.first_person import wishes
 from mimesim.users.scripted.kinds import Authored, character
 from mimesim.users.scripted.moods import MOODS, Mood
 from mimesim.users.scripted.talk import Memory, Talk, listen, phrase_bank
@@ -48,6 +49,7 @@ class FullUser:
         self._moods = tuple(
             self._mood(name, uses.get(name)) for name in MOODS if name in self._drawn.behaviors
         )
+        self._wishes = wishes(self._scenario.goal)
         self._memory = Memory(facts=dict(self._scenario.facts))
 
     # -- the protocol ----------------------------------------------------------------------
@@ -114,7 +116,7 @@ class FullUser:
             heard=listen(request.agent_text, asked),
             issue=self._issue(),
             flow=str(meta.get("flow", "")),
-            title=(self._case.request.title if self._case else self._scenario.goal).lower(),
+            title=(self._case.request.title if self._case else self._wishes[0]).lower(),
             patience={k: n for m in self._moods for k, n in m.patience(self._needed).items()},
         )
 
@@ -124,11 +126,22 @@ class FullUser:
         facts = {name: _spoken(value) for name, value in self._scenario.facts.items()}
         key = str(meta.get("subflow", ""))
         options = bank["issue"][key if key in bank["issue"] else "other"]
-        filled = [fill(option, {**facts, "goal": self._scenario.goal}) for option in options]
+        filled = [self._errand(option, facts) for option in options]
         secrets = [facts[use.fact] for use in self._scenario.withhold]
         safe = [text for text in filled if not any(fields.says(text, s) for s in secrets)]
         vague = bank["vague"].get(str(meta.get("flow", "")), bank["vague"]["other"])
         return generator(0, "issue", self._scenario.id).choice(safe or vague)
+
+    def _errand(self, wording: str, facts: Mapping[str, str]) -> str:
+        """Fill a wording; one that names the goal is followed by its further requests."""
+        first = fill(wording, {**facts, "goal": self._wishes[0]})
+        further = self._wishes[1:] if "{goal}" in wording else []
+        also = self._bank["say"]["also"][0]
+        # what was written after a semicolon may be a remark about oneself, and no request
+        own = ("i ", "my ", "i'")
+        return ". ".join(
+            [first, *(w if w.startswith(own) else fill(also, {"goal": w}) for w in further)]
+        )
 
     def _written(self, turn: int) -> str | None:
         """Return the exact words the scenario's author wrote for this turn, if any."""
