@@ -197,6 +197,14 @@ def test_accumulation_changes_memory_and_nothing_else(start: Path, tmp_path: Pat
         assert torch.allclose(value, two[name], atol=2e-5), name
 
 
+def test_the_clock_ends_a_run_between_two_batches(start: Path, tmp_path: Path) -> None:
+    changed = {"tasks": (BEHAVIOR,), "measure": MeasureConfig(rows=0), "prompts": 2}
+    result = train_user_rl(config(start, tmp_path, minutes=1e-6, batches=9, **changed))
+    assert result["steps"] == 1
+    assert [row["batch"] for row in result["curve"]] == [1]
+    assert (tmp_path / "policy" / CARD).is_file()
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -48,7 +48,7 @@ class Arranged:
     Attributes:
         orders: per part its dialogues in hash order.
         keys: per dialogue the smallest place of its component.
-        overlapping: dialogues that left training for a shared text.
+        overlapping: dialogues that left training for a shared text -> a held-out one that has it.
         splits: counts per corpus, as `splits.deal` gives them.
         mixed_out: per source, training dialogues that the ratios left out.
         shared: per pair of corpora, how many users' texts occur in both.
@@ -56,7 +56,7 @@ class Arranged:
 
     orders: dict[str, array[int]]
     keys: array[int]
-    overlapping: list[int]
+    overlapping: dict[int, int]
     splits: dict[str, dict[str, int]]
     mixed_out: list[int]
     shared: dict[str, int]
@@ -66,7 +66,7 @@ def arrange(index: Index, plan: Plan) -> Arranged:
     """Deal out the dialogues of an index; what is held in memory is some 60 bytes of each."""
     names = list(dict.fromkeys(plan.corpora))
     dealt = _dealt(index, [names.index(name) for name in plan.corpora], plan.shares)
-    overlapping = _overlapping(index, dealt) if plan.apart else []
+    overlapping = _overlapping(index, dealt) if plan.apart else {}
     orders = _orders(index, dealt, overlapping)
     sources, words = array("H"), array("q")
     for entry in index.entries():
@@ -93,7 +93,7 @@ def _dealt(index: Index, corpora: Sequence[int], shares: Shares) -> Dealt:
     return deal(members, components, index.size, shares)
 
 
-def _orders(index: Index, dealt: Dealt, out: Sequence[int]) -> dict[str, array[int]]:
+def _orders(index: Index, dealt: Dealt, out: Collection[int]) -> dict[str, array[int]]:
     """Return the dialogues of every part in hash order, without those of `out`."""
     places = array("q", (entry.place for entry in index.entries()))
     parts = array("B", dealt.parts)
@@ -107,14 +107,16 @@ def _orders(index: Index, dealt: Dealt, out: Sequence[int]) -> dict[str, array[i
     }
 
 
-def _overlapping(index: Index, dealt: Dealt) -> list[int]:
-    """Return the training dialogues that share a user's text with a held-out one, in order."""
-    texts = array("q")
+def _overlapping(index: Index, dealt: Dealt) -> dict[int, int]:
+    """Return the training dialogues that share a user's text with a held-out one -> that one."""
+    texts, holders = array("q"), array("q")
     for entry in index.entries():
         if dealt.parts[entry.number] != TRAIN:
             texts.extend(entry.texts)
-    held = numpy.unique(_numbers(texts))
-    found: list[int] = []
+            holders.extend(itertools.repeat(entry.number, len(entry.texts)))
+    held, first = numpy.unique(_numbers(texts), return_index=True)
+    held_by = _numbers(holders)[first]
+    found: dict[int, int] = {}
     training = (entry for entry in index.entries() if dealt.parts[entry.number] == TRAIN)
     while some := list(itertools.islice(training, _AT_ONCE)):
         texts, owners = array("q"), array("q")
@@ -122,7 +124,9 @@ def _overlapping(index: Index, dealt: Dealt) -> list[int]:
             texts.extend(entry.texts)
             owners.extend(itertools.repeat(entry.number, len(entry.texts)))
         shared = _among(_numbers(texts), held)
-        found += numpy.unique(_numbers(owners)[shared]).tolist()
+        leaving, at = numpy.unique(_numbers(owners)[shared], return_index=True)
+        partners = held_by[numpy.searchsorted(held, _numbers(texts)[shared][at])]
+        found.update(zip(leaving.tolist(), partners.tolist(), strict=True))
     return found
 
 

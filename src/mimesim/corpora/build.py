@@ -272,7 +272,7 @@ def _check_rejects(cfg: BuildConfig, source: Source, counts: Counter[str]) -> No
             where=where,
             expected=f"a share of at most {cfg.max_rejects:g}",
             mend="mend the lines that this file names, or raise --max-rejects (what was read is kept);"
-            " is it another format, name it (name:place), and the columns of a csv in a recipe",
+            " is it another format, name it (name:place), and the columns of a csv with --option",
         )
     if not counts["kept"]:
         raise DataError(
@@ -331,17 +331,19 @@ def _write(
 
 
 def _overlaps(
-    index: Index, numbers: Sequence[int], counts: Sequence[Counter[str]]
+    index: Index, partners: Mapping[int, int], counts: Sequence[Counter[str]]
 ) -> Iterator[dict[str, str]]:
     """Yield the notes of training dialogues that left for a shared text, and count them."""
-    for number in numbers:
+    for number, partner in partners.items():
         source, row = index.row(number)
         counts[source]["left_out_overlap"] += 1
+        other = index.row(partner)[1]
         yield {
-            "where": f"{row['source']}:{row['id']}",
+            "where": index.origin(number),
             "kind": "filtered",
             "reason": "overlap",
-            "detail": "shares a user's text with validation or test",
+            "detail": f"{row['source']}:{row['id']} shares a user's text with "
+            f"{other['source']}:{other['id']} ({index.origin(partner)}), which is held out",
         }
 
 

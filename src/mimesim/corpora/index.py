@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS keys (hash INTEGER, number INTEGER, PRIMARY KEY (hash
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS dialogues (
   number INTEGER PRIMARY KEY, source INTEGER, place INTEGER, start INTEGER, size INTEGER,
-  split TEXT, words INTEGER, texts BLOB);
+  split TEXT, words INTEGER, texts BLOB, origin TEXT);
 """
 _CACHE_KIB = 48 * 1024
 
@@ -139,7 +139,13 @@ class Index:
     # ------------------------------------------------------------------ dialogues
 
     def add(
-        self, row: Mapping[str, Any], entry: Entry, *, bands: Iterable[int], keys: Iterable[int]
+        self,
+        row: Mapping[str, Any],
+        entry: Entry,
+        *,
+        bands: Iterable[int],
+        keys: Iterable[int],
+        origin: str = "",
     ) -> None:
         """Keep a dialogue under the next number.
 
@@ -148,12 +154,13 @@ class Index:
             entry: what is asked about it; its number is `size`.
             bands: bands of its signature.
             keys: fingerprints of its group keys.
+            origin: where it was read, as `file:line`.
         """
         raw = (jsonio.dumps(row) + "\n").encode("utf-8")
         start = self._spool.tell()
         self._spool.write(raw)
         self._base.execute(
-            "INSERT INTO dialogues VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO dialogues VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self.size,
                 entry.source,
@@ -163,6 +170,7 @@ class Index:
                 entry.split,
                 entry.words,
                 entry.texts.tobytes(),
+                origin,
             ),
         )
         for table, values in (("bands", bands), ("keys", keys)):
@@ -181,6 +189,11 @@ class Index:
         self._reader.seek(start)
         found: dict[str, Any] = jsonio.loads(self._reader.read(size).decode("utf-8"))
         return source, found
+
+    def origin(self, number: int) -> str:
+        """Return where a kept dialogue was read."""
+        query = "SELECT origin FROM dialogues WHERE number = ?"
+        return str(self._base.execute(query, (number,)).fetchone()[0])
 
     def entries(self) -> Iterator[Entry]:
         """Yield what the index knows of every kept dialogue, in file order."""

@@ -267,35 +267,68 @@ def open_corpus(
     source = parse_source(name)
     if source == ("chitchat", ""):
         return chitchat.load(limit=limit)
-    counts: Counter[str] = Counter()
-    kept: dict[str, HumanDialogue] = {}
-
-    def refuse(where: str, reason: str, detail: str) -> None:
-        if strict and checks.is_damage(reason):
-            raise DataError(
-                f"{reason}: {detail}" if detail else reason,
-                where=where,
-                expected=f"a conversation of the format {source.corpus!r}",
-            )
-        counts[reason] += 1
-
+    refuse = _Refuse(source, strict)
     info = format_of(source.corpus, options).info
     if for_training:
         check_rights(info)
     found = read_source(source, options or {}, refuse, for_training=for_training)
+    kept = _collected(found, info, refuse)
+    if not kept and not strict:
+        raise _nothing(source, refuse.first)
+    return _corpus(_named_info(info, source), kept, refuse.counts, limit)
+
+
+class _Refuse:
+    """Counts what is left out; a damaged record is an error if `strict`."""
+
+    def __init__(self, source: Place, strict: bool) -> None:  # noqa: FBT001 - a fact
+        self.counts: Counter[str] = Counter()
+        self.first = ""
+        self._source = source
+        self._strict = strict
+
+    def __call__(self, where: str, reason: str, detail: str) -> None:
+        why = f"{reason}: {detail}" if detail else reason
+        if self._strict and checks.is_damage(reason):
+            expected = f"a conversation of the format {self._source.corpus!r}"
+            raise DataError(why, where=where, expected=expected)
+        self.counts[reason] += 1
+        self.first = self.first or f"{where}: {why}"
+
+
+def _collected(
+    found: Iterable[tuple[str, HumanDialogue]], info: CorpusInfo, refuse: _Refuse
+) -> list[HumanDialogue]:
+    """Return the dialogues tidied and scrubbed, each id once."""
+    kept: dict[str, HumanDialogue] = {}
     for where, dialogue in found:
-        counts["conversations"] += 1
-        counts.update(dialogue.left_out)
-        if dialogue.id in kept:
-            refuse(where, "duplicate_id", f"the id {dialogue.id!r} occurs twice")
+        refuse.counts["conversations"] += 1
+        refuse.counts.update(dialogue.left_out)
+        changed: Counter[str] = Counter()
+        fit = replace(dialogue, turns=base.tidy(dialogue.turns, changed))
+        if not any(turn.role == "user" for turn in fit.turns):
+            refuse(where, "no_user_turn", "nobody to learn from")
             continue
-        turns = base.tidy(dialogue.turns, counts)
-        if not any(turn.role == "user" for turn in turns):
-            counts["no_user_turn"] += 1
-            continue
-        fit = replace(dialogue, turns=turns)
-        kept[fit.id] = fit if info.moderated else pii.scrub_dialogue(fit, counts)
-    return _corpus(_named_info(info, source), kept.values(), counts, limit)
+        fit = fit if info.moderated else pii.scrub_dialogue(fit, changed)
+        earlier = kept.setdefault(fit.id, fit)
+        if earlier is fit:
+            refuse.counts.update(changed)
+        elif earlier.turns == fit.turns:
+            refuse(where, "duplicate", f"the id {fit.id!r} stands here again, with the same words")
+        else:
+            refuse(where, "duplicate_id", f"the id {fit.id!r} stands here again, with other words")
+    return list(kept.values())
+
+
+def _nothing(source: Place, first: str) -> DataError:
+    return DataError(
+        "no conversation in it" + (f"; the first thing left out is {first}" if first else ""),
+        where=str(source),
+        expected=f"conversations of the format {source.corpus!r}",
+        mend="name the columns of a table with --option"
+        if source.corpus == "csv"
+        else "name its format, as in sharegpt:<file>",
+    )
 
 
 def _corpus(

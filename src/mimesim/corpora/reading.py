@@ -179,16 +179,14 @@ class _Reader:
             self._counts["dialogues"] += 1
             self._counts.update(dialogue.left_out)
             try:
-                self._keep(dialogue, info)
+                self._keep(dialogue, info, record.where)
             except Unfit as unfit:
                 self._refuse(record.where, unfit.reason, unfit.detail)
             if self._full():
                 return
 
-    def _keep(self, raw: HumanDialogue, info: CorpusInfo) -> None:
-        name = f"{raw.source}\x1f{raw.id}"
-        if not self._index.first_time(overlap.fingerprint(["id", name])):
-            raise Unfit("duplicate_id", raw.id)
+    def _keep(self, raw: HumanDialogue, info: CorpusInfo, where: str) -> None:
+        self._check_id(raw)
         dialogue = checks.checked(raw, self._rules.limits, self._counts)
         texts = overlap.user_fingerprints(dialogue.turns)
         if self._source.guarded and not self._rules.denied.isdisjoint(texts):
@@ -210,8 +208,22 @@ class _Reader:
             texts=array("q", texts),
         )
         row = rows.to_row(replace(dialogue, split=""), info)
-        self._index.add(row, entry, bands=bands, keys=keys)
+        self._index.add(row, entry, bands=bands, keys=keys, origin=where)
         self._counts["kept"] += 1
+
+    def _check_id(self, raw: HumanDialogue) -> None:
+        """Take note of an id and of what stands under it.
+
+        Raises:
+            Unfit: it was there before; with the same words that is a copy and no damage.
+        """
+        name = f"{raw.source}\x1f{raw.id}"
+        words = [f"{turn.role}\x1f{turn.text}" for turn in raw.turns]
+        new = self._index.first_time(overlap.fingerprint(["id", name]))
+        other = self._index.first_time(overlap.fingerprint(["whole", name, *words]))
+        if not new:
+            reason, how = ("duplicate_id", "other") if other else ("duplicate", "the same")
+            raise Unfit(reason, f"the id {raw.id!r} stands here again, with {how} words")
 
     def _group(self, dialogue: HumanDialogue) -> list[int]:
         """Return the group keys as fingerprints.

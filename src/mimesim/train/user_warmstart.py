@@ -66,10 +66,10 @@ class SpeechConfig:
         vocabulary: tokens of the tokenizer.
     """
 
-    rows: int = 1_600
-    obedient: float = 0.45
-    strange: float = 0.1
-    briefed: float = 0.25
+    rows: int = 2_400
+    obedient: float = 0.5
+    strange: float = 0.08
+    briefed: float = 0.35
     vocabulary: int = 2_000
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class SpeakerConfig:
     speech: SpeechConfig = field(default_factory=SpeechConfig)
     scenes: SceneConfig = field(default_factory=SceneConfig)
     shape: TinyConfig = field(default_factory=lambda: SHAPE)
-    steps: int = 200
+    steps: int = 400
     batch: int = 16
     lr: float = 5e-3
     muon_lr: float = 1e-2

@@ -30,6 +30,10 @@ INFO = CorpusInfo(
 )
 
 
+_NAMES, _NAME = 20, 40
+"""Columns that a message names at most, and characters of each."""
+
+
 class Columns(NamedTuple):
     """Which column is what, and whose values of the role column are the learnt person's."""
 
@@ -127,10 +131,10 @@ def _dialogue(value: Any, columns: Columns) -> HumanDialogue:
         return convert_normalized(value, INFO)
     order = (columns.order,) if columns.order else ()
     if not (isinstance(value, Mapping) and "table" in value):
-        required(value, columns.id, columns.role, columns.text, *order)
+        _has(value, columns.id, columns.role, columns.text, *order)
     table = required(value, "table", "rows")
     for row in table["rows"]:
-        required(row, columns.role, columns.text, *order)
+        _has(row, columns.role, columns.text, *order)
     rows = (
         sorted(table["rows"], key=lambda row: _place(row, columns))
         if columns.order
@@ -138,6 +142,21 @@ def _dialogue(value: Any, columns: Columns) -> HumanDialogue:
     )
     turns = [{"role": _side(row, columns), "text": row[columns.text]} for row in rows]
     return convert_normalized({"id": table["table"], "turns": turns}, INFO)
+
+
+def _has(row: Any, *names: str) -> None:
+    """Make sure that a row has these columns.
+
+    Raises:
+        Unfit: naming those that it has.
+    """
+    try:
+        required(row, *names)
+    except Unfit as unfit:
+        if not isinstance(row, Mapping):
+            raise
+        there = ", ".join(str(name)[:_NAME] for name in itertools.islice(row, _NAMES))
+        raise Unfit(unfit.reason, f"{unfit.detail}; the columns are {there or 'none'}") from unfit
 
 
 def _place(row: Mapping[str, Any], columns: Columns) -> tuple[int, float, str]:

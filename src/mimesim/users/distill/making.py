@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from mimesim import jsonio, prompts
+from mimesim import jsonio, prompts, seeds
 from mimesim.config import redact
 from mimesim.corpora import base, built, load
 from mimesim.corpora.base import CorpusInfo, HumanDialogue, Unfit
+from mimesim.corpora.cleaning import checks
+from mimesim.corpora.raw import OnReject
 from mimesim.errors import DataError, UsageError
 from mimesim.judges.base import Judge
 from mimesim.models.load import preflight
@@ -30,6 +32,13 @@ from mimesim.users.distill.scenario import distill, fit_scenario
 
 RULES = 2
 """Version of the rules; another one does not continue a file."""
+
+_NO_SCENARIO = {
+    "no_goal": "nothing that the person wanted",
+    "end_marker": "a message holds an end marker",
+    "unfit": "no sound scenario comes of it",
+}
+"""What is no damage of a source but gives no scenario, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +118,47 @@ class Report:
         }  # fmt: skip
 
 
+class _Skips:
+    """Takes note of what gives no scenario: counted, and in a file next to the scenarios."""
+
+    def __init__(self, report: Report, out: Path | None) -> None:
+        self._report = report
+        self._path = None if out is None else rejects_of(out)
+        self._stream: TextIO | None = None
+
+    def __call__(self, where: str, reason: str, detail: str) -> None:
+        self._report.skipped[reason] += 1
+        if self._path is None:
+            return
+        if self._stream is None:
+            self._stream = self._path.open("w", encoding="utf-8", newline="\n")
+        damaged = checks.is_damage(reason) and reason not in _NO_SCENARIO
+        line = {
+            "where": where,
+            "kind": "damaged" if damaged else "filtered",
+            "reason": reason,
+            "detail": detail,
+        }
+        self._stream.write(jsonio.dumps(line) + "\n")
+
+    def close(self) -> None:
+        """Close the file; one of an earlier run that is out of date goes."""
+        if self._stream is not None:
+            self._stream.close()
+        elif self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+def rejects_of(out: Path) -> Path:
+    """Return the file that names what is left out of a scenario file."""
+    return out.with_name(f"{out.stem}.rejects.jsonl")
+
+
 @dataclass(frozen=True, slots=True)
 class _Case:
     """A conversation that is worth a scenario, before and after the judge."""
 
+    where: str
     dialogue: HumanDialogue
     info: CorpusInfo
     contacts: Counter[str]
@@ -160,7 +206,8 @@ async def _fill(
     known = _known(order)
     if judge is not None:
         await preflight(judge)
-    cases = _cases(order, known, report)
+    skips = _Skips(report, order.out)
+    cases = _cases(order, known, report, skips)
     size = order.concurrency if judge is not None else 1
     batch = list(islice(cases, size))  # a source that cannot be read costs no earlier file
     if order.out is not None and order.overwrite:
@@ -168,7 +215,8 @@ async def _fill(
     out = jsonio.Appender(order.out) if order.out is not None else None
     try:
         while batch:
-            made = await asyncio.gather(*(_make(case, order, judge, report) for case in batch))
+            making = (_make(case, order, judge, report, skips) for case in batch)
+            made = await asyncio.gather(*making)
             for case, scenario in zip(batch, made, strict=True):
                 _count(report, case, scenario)
                 if scenario is not None and out is not None:
@@ -177,6 +225,7 @@ async def _fill(
                 on_done(report)
             batch = list(islice(cases, size))
     finally:
+        skips.close()
         if out is not None:
             out.close()
 
@@ -188,7 +237,7 @@ def preview(order: Order) -> Scenario:
         DataError: no conversation of the source gives one.
     """
     report = Report()
-    for case in _cases(order, frozenset(), report):
+    for case in _cases(order, frozenset(), report, _Skips(report, None)):
         found = distill(case.dialogue)
         made = order.made()
         fit = found and fit_scenario(case.dialogue, found, case.info, made, report.skipped)
@@ -247,30 +296,44 @@ def _check_own(path: Path) -> None:
         )
 
 
-def _cases(order: Order, known: frozenset[str], report: Report) -> Iterator[_Case]:
+def _cases(order: Order, known: frozenset[str], report: Report, skips: _Skips) -> Iterator[_Case]:
     """Yield the conversations that are still to be done."""
-    seen: set[str] = set()
-    for dialogue, info in islice(conversations(order.source, report.skipped), order.limit or None):
+    seen: dict[str, str] = {}
+    found = conversations(order.source, skips, order.options)
+    for where, dialogue, info in islice(found, order.limit or None):
         report.conversations += 1
         fit, contacts = dialogue, Counter[str]()
         if not order.keep_contacts:
             fit, contacts = pseudonymized(dialogue, seed=order.seed, region=order.region)
+        words = jsonio.dumps([[turn.role, turn.text] for turn in dialogue.turns])
+        content = seeds.fingerprint(words)
         if fit.id in seen:
-            report.skipped["duplicate_id"] += 1
+            same = seen[fit.id] == content
+            how = "the same" if same else "other"
+            skips(
+                where,
+                "duplicate" if same else "duplicate_id",
+                f"the id {fit.id!r} stands here again, with {how} words",
+            )
         elif fit.id in known:
             report.resumed += 1
         else:
-            yield _Case(fit, info, contacts)
-        seen.add(fit.id)
+            yield _Case(where, fit, info, contacts)
+        seen.setdefault(fit.id, content)
 
 
-async def _make(case: _Case, order: Order, judge: Judge | None, report: Report) -> Scenario | None:
+async def _make(
+    case: _Case, order: Order, judge: Judge | None, report: Report, skips: _Skips
+) -> Scenario | None:
     found = distill(case.dialogue)
     if found is None:
-        report.skipped["no_goal"] += 1
+        skips(case.where, "no_goal", _NO_SCENARIO["no_goal"])
         return None
     made = order.made()
-    scenario = fit_scenario(case.dialogue, found, case.info, made, report.skipped)
+    why: Counter[str] = Counter()
+    scenario = fit_scenario(case.dialogue, found, case.info, made, why)
+    for reason in why:
+        skips(case.where, reason, _NO_SCENARIO[reason])
     if judge is None or scenario is None:
         return scenario
     judged = await claims.ask_judge(judge, case.dialogue, found, seed=order.seed)
@@ -303,12 +366,15 @@ def _count(report: Report, case: _Case, scenario: Scenario | None) -> None:
     report.contacts += case.contacts
 
 
-def conversations(source: str, skipped: Counter[str]) -> Iterator[tuple[HumanDialogue, CorpusInfo]]:
-    """Yield the tidied conversations of a source as they stand, contact data included.
+def conversations(
+    source: str, reject: OnReject, options: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, HumanDialogue, CorpusInfo]]:
+    """Yield the tidied conversations of a source and where they stand, contact data included.
 
     Args:
         source: a file of own logs, `name:place`, a built folder, or `chitchat`.
-        skipped: records that are no conversation are added to it, by reason.
+        reject: is told where something is no conversation, the reason and details.
+        options: of the format, e.g. the columns of a table.
 
     Raises:
         UnknownNameError: neither a known corpus nor a path.
@@ -316,24 +382,22 @@ def conversations(source: str, skipped: Counter[str]) -> Iterator[tuple[HumanDia
     """
     if source == "chitchat" or built.is_built(Path(source)):
         corpus = load.open_corpus(source)
-        yield from ((dialogue, corpus.info) for dialogue in corpus.dialogues)
+        for dialogue in corpus.dialogues:
+            yield f"{source}#{dialogue.id}", dialogue, corpus.info
         return
     place = load.parse_source(source)
-    form = load.format_of(place.corpus)
+    given = options or {}
+    form = load.format_of(place.corpus, given)
     where = load.source_place(place)
-
-    def reject(_: str, reason: str, __: str) -> None:
-        skipped[reason] += 1
-
     for record in load.raw_records(form, where, reject):
         try:
-            found = load.converted(form, record, {}, where)
+            found = load.converted(form, record, given, where)
         except Unfit as unfit:
-            skipped[unfit.reason] += 1
+            reject(record.where, unfit.reason, unfit.detail)
             continue
         for dialogue in found:
             turns = base.tidy(dialogue.turns, Counter())
             if any(turn.role == "user" for turn in turns):
-                yield replace(dialogue, turns=turns), form.info
+                yield record.where, replace(dialogue, turns=turns), form.info
             else:
-                skipped["no_user_turn"] += 1
+                reject(record.where, "no_user_turn", "nobody to learn from")

@@ -34,6 +34,7 @@ _TIME = (
 _NUMBER = (
     r"(?<![\w-])#?(?P<value>(?=[A-Za-z-]*\d)(?=\d*[A-Za-z]|\d{5})[A-Za-z0-9-]{5,24})(?![\w@-])"
 )
+_NATIONAL = r"(?<![\w.,-])0\d{1,4}(?:[ /-]{1,3}\d+)+(?![\w-])"
 _DATE = (
     r"\b(?:19|20)\d\d-\d\d-\d\d\b|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
     r"|\b\d{1,2}\.\s?\d{1,2}\.(?:\s?(?:19|20)?\d\d\b)?"
@@ -142,7 +143,7 @@ def _rules_of_form() -> tuple[tuple[re.Pattern[str], _Read], ...]:
     """Return the rules that hold in any language."""
     sources = (
         (rf"(?P<value>{MAIL})", "email"),
-        (rf"(?P<value>{PHONE})", "phone"),
+        (rf"(?P<value>{PHONE}|{_NATIONAL})", "phone"),
         (rf"(?P<value>{_DATE})", "date"),
         (rf"(?P<value>{_SUM})", "amount"),
         (rf"(?P<value>{_CLOCK})", "time"),
