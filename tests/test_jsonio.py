@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from hypothesis import given
@@ -139,6 +141,33 @@ def test_a_held_file_cannot_be_held_twice(tmp_path: Path) -> None:
     jsonio.open_locked(path).close()
     with pytest.raises(EnvironmentFault, match="cannot write"):
         jsonio.open_locked(path / "below-a-file")
+
+
+def test_a_lock_is_gone_in_the_end_and_holds_till_then(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with jsonio.locked(path):
+        with pytest.raises(EnvironmentFault, match="another process"), jsonio.locked(path):
+            pass
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_a_lock_that_was_removed_meanwhile_is_taken_where_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, held = tmp_path / "lock", jsonio._held
+    times: list[int] = []
+
+    def slow(where: Path) -> TextIO:
+        stream = held(where)
+        if not times:
+            where.unlink()  # as another process does that ends right now
+        times.append(1)
+        return stream
+
+    monkeypatch.setattr(jsonio, "_held", slow)
+    with jsonio.open_locked(path) as stream:
+        assert os.fstat(stream.fileno()).st_ino == path.stat().st_ino
 
 
 def test_compressed_files_are_read(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import re
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -277,6 +277,10 @@ class Appender:
         self.close()
 
 
+_TRIES = 10
+"""How often a file is opened anew that another process has just removed."""
+
+
 def open_locked(path: Path | str) -> TextIO:
     """Open a text file for appending and hold it: no other process can until it is closed.
 
@@ -286,6 +290,39 @@ def open_locked(path: Path | str) -> TextIO:
         EnvironmentFault: not writable, or another process holds it.
     """
     path = Path(path)
+    stream = _held(path)
+    for _ in range(_TRIES):
+        if _is_at(path, stream):
+            break
+        stream.close()  # whoever held it has removed it in between, see `locked`
+        stream = _held(path)
+    return stream
+
+
+@contextmanager
+def locked(path: Path | str) -> Iterator[None]:
+    """Hold a file that is there for nothing else, and remove it in the end.
+
+    Raises:
+        EnvironmentFault: not writable, or another process holds it.
+    """
+    stream = open_locked(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # some systems do not remove what is open
+            Path(path).unlink()
+        stream.close()
+
+
+def _is_at(path: Path, stream: TextIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except OSError:
+        return False
+
+
+def _held(path: Path) -> TextIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("a", encoding="utf-8", newline="\n", errors="backslashreplace")

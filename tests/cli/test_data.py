@@ -253,6 +253,15 @@ def test_inspect_for_people(logs: Path) -> None:
         assert text in shown.stdout
 
 
+def test_inspect_names_things_and_keeps_messages_apart(tmp_path: Path) -> None:
+    place = write_rows(tmp_path / "logs.jsonl", [say("one\ntwo", "ok", name="a")])
+    shown = run("inspect", place)
+    assert "  user: one\n    two\n  agent: ok" in shown.stdout
+    assert "kept turns: 2" in shown.stdout
+    assert "training allowed: unknown" in shown.stdout
+    assert not [line for line in shown.stdout.splitlines() if "_" in line.partition(":")[0]]
+
+
 def test_inspect_for_programs(logs: Path) -> None:
     shown = run("inspect", logs, "--json", "--samples", "0")
     found = jsonio.loads(shown.stdout.splitlines()[-1])
@@ -277,6 +286,8 @@ def test_a_table_with_columns_of_its_own(tmp_path: Path) -> None:
     options = [part for key, value in columns.items() for part in ("--option", f"{key}={value}")]
     shown = run("inspect", f"csv:{table}", *options, "--json")
     assert jsonio.loads(shown.stdout.splitlines()[-1])["counts"]["kept"] == 20
+    build(tmp_path / "typed", f"csv:{table}", *options)
+    assert len(ids_of(tmp_path / "typed")) == 20
     pairs = ", ".join(f'{key} = "{value}"' for key, value in columns.items())
     recipe = tmp_path / "csv.toml"
     recipe.write_text(
@@ -286,6 +297,55 @@ def test_a_table_with_columns_of_its_own(tmp_path: Path) -> None:
     assert len(ids_of(tmp_path / "built")) == 20
     recipe.write_text('[[source]]\ncorpus = "csv"\nplace = "x"\noptions = { ids = "a" }\n', "utf-8")
     assert "unknown option 'ids'" in refused("--recipe", recipe, "--out", tmp_path / "x")
+    assert "no SOURCE" in refused("--recipe", recipe, "--option", "id=a")
+    assert "key=value" in refused(f"csv:{table}", "--option", "id")
+
+
+def test_wrong_columns_are_told_with_those_that_are_there(tmp_path: Path) -> None:
+    table = tmp_path / "tickets.csv"
+    table.write_text("ticket,sender,body\n1,cust,hi\n1,us,well\n", "utf-8")
+    told = io.StringIO()
+    with redirect_stderr(told):
+        assert invoke(["data", "inspect", f"csv:{table}"]) == 2
+    assert "the columns are ticket, sender, body" in told.getvalue()
+    assert "--option" in told.getvalue()
+    assert "missing_keys" in refused(f"csv:{table}", "--out", tmp_path / "x")
+    (line, _) = jsonio.read_jsonl(tmp_path / "x" / "rejects.jsonl")
+    assert line.value["detail"] == "id, role, text; the columns are ticket, sender, body"
+
+
+def test_nothing_kept_is_an_error_in_any_format(tmp_path: Path) -> None:
+    for row in ({"answer": 42}, {"id": "a", "turns": [AGENT]}):
+        source = write_rows(tmp_path / "logs.jsonl", [row])
+        told = io.StringIO()
+        with redirect_stderr(told):
+            assert invoke(["data", "inspect", str(source)]) == 2
+        assert "logs.jsonl:1: no_" in told.getvalue()
+
+
+def test_a_region_is_a_country(tmp_path: Path, chats: Path) -> None:
+    found = build(tmp_path / "x", chats, "--region", "de")
+    assert found["settings"]["region"] == "DE"
+    assert "no country 'Germany'" in refused(chats, "--out", tmp_path / "y", "--region", "Germany")
+
+
+def test_a_repeat_says_so(tmp_path: Path, chats: Path) -> None:
+    assert build(tmp_path / "x", chats)["already_built"] is False
+    assert build(tmp_path / "x", chats)["already_built"] is True
+    shown = run("build", chats, "--out", tmp_path / "x")
+    assert "already built" in shown.stdout
+
+
+def test_much_overlap_is_told(tmp_path: Path) -> None:
+    rows = [chat(n) for n in range(60)]
+    for row in rows[:30]:
+        row["turns"][2]["text"] = "could you please tell me when the next bus leaves"
+    place = write_rows(tmp_path / "logs.jsonl", rows)
+    shown = run("build", place, "--out", tmp_path / "x", "--quiet")
+    assert "training dialogues are left out" in shown.stdout
+    assert "apart=false" in shown.stdout
+    shown = run("build", place, "--out", tmp_path / "y", "--quiet", "--set", "apart=false")
+    assert "apart=false" not in shown.stdout
 
 
 def test_a_deny_list_is_made_and_used(tmp_path: Path, chats: Path) -> None:

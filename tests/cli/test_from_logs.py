@@ -54,6 +54,10 @@ def test_from_logs_to_validate_run_and_review(logs: Path) -> None:
         3,
         {"email": 3},
     )
+    assert found["rejects"] is None
+    code, out, _ = call("data", "from-logs", logs, "--out", file)
+    assert "nothing new" in out
+    assert "facts" not in out
     assert call("validate", file)[0] == 0
     played = (
         "run", "--scenarios", file, "--agent", f"python:{__name__}:greet", "--out", run,

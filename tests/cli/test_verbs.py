@@ -137,3 +137,18 @@ def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
         err = capsys.readouterr().err
         assert "file not found" in err
         assert err.count("\n") == 1
+
+
+def test_validate_checks_a_recipe_against_its_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "mix.toml"
+    recipe.write_text('out = "x"\n[[source]]\ncorpus = "own"\nplace = "a.jsonl"\n', "utf-8")
+    assert invoke(["validate", str(recipe)]) == 0
+    assert "config of `mimesim data build`, 1 read, sound" in capsys.readouterr().out
+    recipe.write_text('outt = "x"\n[[source]]\ncorpus = "own"\n', "utf-8")
+    assert invoke(["validate", str(recipe)]) == 2
+    assert "unknown key 'outt'" in capsys.readouterr().err
+    recipe.write_text('x-config = "mimesim.train.midtrain:UserConfig"\nsteps = -1\n', "utf-8")
+    assert invoke(["validate", str(recipe)]) == 2
+    assert "`mimesim train user`" in capsys.readouterr().out

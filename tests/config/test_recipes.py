@@ -107,3 +107,13 @@ def test_the_wheel_is_told_to_carry_the_recipes() -> None:
     assert recipes._PACKAGED.relative_to(recipes._CHECKOUT.parent / "src") == Path(
         mapped["recipes"]
     )
+
+
+def test_paths_of_a_recipe_are_read_without_detours(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    own = recipe(tmp_path / "recipes", 'out = "../out/toy"\n', "own.toml")
+    assert configs.load(Toy, [own], env={}).out == tmp_path / "out" / "toy"
+    (tmp_path / "link").symlink_to(tmp_path / "recipes" / "far", target_is_directory=True)
+    (tmp_path / "recipes" / "far").mkdir()
+    linked = recipe(tmp_path / "link", 'out = "../out/toy"\n', "own.toml")
+    assert configs.load(Toy, [linked], env={}).out.resolve() == tmp_path / "recipes" / "out" / "toy"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,17 @@ def test_a_killed_build_ends_in_the_same_bytes(
     assert contents(cfg.out) == contents(whole.out)
 
 
+def test_unknown_tokens_are_null_and_no_lock_stays(tmp_path: Path) -> None:
+    place = write_rows(tmp_path / "logs.jsonl", (chat(n) for n in range(10)))
+    cfg = config(tmp_path, place)
+    train = build(cfg)["sources"][0]["parts"]["train"]
+    assert (train["tokens"], train["user_tokens"]) == (None, None)
+    assert train["words"]
+    shown = jsonio.read_json(cfg.out / built.CARD)["totals"]["train"]
+    assert (shown["tokens"], shown["words"]) == (None, train["words"])
+    assert not list(cfg.out.glob(".*"))
+
+
 def test_duplicates_and_damage_are_noted_by_line(tmp_path: Path) -> None:
     long = sentence("long", words=40)
     place = write_rows(
@@ -141,6 +153,7 @@ def test_duplicates_and_damage_are_noted_by_line(tmp_path: Path) -> None:
             {"id": "d", "turns": [{"text": "no role"}]},
             say("alone", name="e"),
             say("hi", "", "there", "ok", name="f"),
+            say("hi", "", "there", "ok", name="f"),
         ],
     )
     cfg = config(tmp_path, place, max_rejects=0.5)
@@ -151,9 +164,10 @@ def test_duplicates_and_damage_are_noted_by_line(tmp_path: Path) -> None:
         ("logs.jsonl:4", "duplicate_id"),
         ("logs.jsonl:5", "missing_role"),
         ("logs.jsonl:6", "one_sided"),
+        ("logs.jsonl:8", "duplicate"),
     ]
     assert ids_of(cfg.out) == {"a", "f"}
-    assert (counts["records"], counts["kept"], counts["empty_turns"]) == (7, 2, 1)
+    assert (counts["records"], counts["kept"], counts["empty_turns"]) == (8, 2, 1)
     assert long.split()[0] not in (cfg.out / built.REJECTS).read_text("utf-8")
 
 
@@ -167,6 +181,13 @@ def test_a_train_dialogue_that_shares_a_text_with_a_held_out_one_leaves(tmp_path
     build(cfg)
     out = {name for _, name in reasons(cfg.out)}
     assert out == {"overlap"}
+    for line in jsonio.read_jsonl(cfg.out / built.REJECTS):
+        number = int(line.value["where"].rpartition(":")[2]) - 1
+        partner = re.search(r"with own:(c\d+) \(.*logs\.jsonl:(\d+)\)", line.value["detail"])
+        assert f":c{number} shares" in line.value["detail"]
+        assert partner is not None
+        assert partner.group(1) == f"c{int(partner.group(2)) - 1}"
+        assert partner.group(1) in ids_of(cfg.out, "validation") | ids_of(cfg.out, "test")
     sharing = {f"c{n}" for n in range(30)}
     assert not sharing & ids_of(cfg.out, "train")
     assert sharing & ids_of(cfg.out, "test")

@@ -48,6 +48,21 @@ def test_a_share_alike_part_is_warned_of() -> None:
     assert card.as_json(summary(OPEN))["warnings"] == []
 
 
+def test_the_text_explains_its_counts_and_has_no_double_blank_line() -> None:
+    for infos in ((OPEN,), (RAW, SHARED)):
+        text = card.as_markdown(
+            card.as_json(summary(*infos, kept=2, messages_left_out=1, left_out_overlap=3))
+        )
+        assert "\n\n\n" not in text
+        for words in (
+            "messages_left_out: 1 (messages of",
+            "kept: 2 (of these",
+            "overlap: 3 (train",
+        ):
+            assert words in text
+        assert "`components` counts them" in text
+
+
 def test_terms_that_are_not_plain_are_warned_of() -> None:
     words = " ".join(card.as_json(summary(RAW))["warnings"])
     for text in ("must not be passed on", "is not known", "is not moderated"):
@@ -77,7 +92,7 @@ def test_people_read_licenses_counts_and_what_is_gone() -> None:
         "- license: MIT",
         "- training allowed: unknown",
         "- cite: Quill 2030",
-        "- duplicate: 5",
+        "- duplicate: 5 (the same conversation again)",
         "- mails_masked: 2",
         "- open & raw: 3",
         f"- texts: {card.UNMODERATED}",

@@ -18,7 +18,8 @@ def entry(index: Index, texts: list[int] | None = None, split: str = "") -> Entr
 def test_what_is_kept_is_found_again(tmp_path: Path) -> None:
     with Index(tmp_path) as index:
         index.add({"id": "a"}, entry(index, [-5, 9], "test"), bands=[1, 2], keys=[8, 8])
-        index.add({"id": "b\u2028"}, entry(index), bands=[2], keys=[8])
+        index.add({"id": "b\u2028"}, entry(index), bands=[2], keys=[8], origin="f:7")
+        assert (index.origin(0), index.origin(1)) == ("", "f:7")
         assert index.row(1) == (3, {"id": "b\u2028"})
         assert index.row(0) == (3, {"id": "a"})
         assert index.sharing([2, 1], 9) == [0, 1]

@@ -84,10 +84,19 @@ def test_the_order_is_that_of_the_hashes(tmp_path: Path) -> None:
 
 def test_damage_is_an_error_or_a_count(tmp_path: Path) -> None:
     place = write_rows(tmp_path / "logs.jsonl", [chat(1), {"x": 1}, say("hello", name="alone")])
-    with pytest.raises(DataError, match=r"logs.jsonl:2: no_conversation"):
+    with pytest.raises(DataError, match=r"logs.jsonl:2: no_conversation.*data build own:.*logs"):
         open_corpus(str(place))
     counts = open_corpus(str(place), strict=False).counts
     assert (counts["no_conversation"], counts["kept"]) == (1, 2)
+
+
+def test_a_copy_is_no_damage_and_other_words_under_an_id_are(tmp_path: Path) -> None:
+    place = write_rows(tmp_path / "logs.jsonl", [chat(1), chat(2), chat(1)])
+    counts = open_corpus(str(place)).counts
+    assert (counts["duplicate"], counts["kept"]) == (1, 2)
+    place = write_rows(tmp_path / "two.jsonl", [chat(1), {**chat(2), "id": chat(1)["id"]}])
+    with pytest.raises(DataError, match=r"two.jsonl:2: duplicate_id: .* with other words"):
+        open_corpus(str(place))
 
 
 def test_a_converter_that_stumbles_tells_where(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
-from mimesim.train.material import Wanted, gather
+from mimesim.train.material import Material, Wanted, gather, read_corpus
 from tests import tiny
 
 TOKENIZER = tiny.tokenizer()
@@ -28,6 +28,10 @@ def wanted(corpus: Path, **changes: Any) -> Wanted:
     return Wanted(**{**base, **changes})
 
 
+def made(given: Wanted) -> Material:
+    return gather(TOKENIZER, given, read_corpus(given))
+
+
 def logs(path: Path, people: int, each: int) -> Path:
     with jsonio.Appender(path) as out:
         for person in range(people):
@@ -41,7 +45,7 @@ def logs(path: Path, people: int, each: int) -> Path:
 
 
 def test_conversations_of_one_person_never_part(tmp_path: Path) -> None:
-    found = gather(TOKENIZER, wanted(logs(tmp_path / "logs.jsonl", people=12, each=5)))
+    found = made(wanted(logs(tmp_path / "logs.jsonl", people=12, each=5)))
     held = {dialogue.id for dialogue in found.held_dialogues}
     learnt = {row.id for row in found.train.rows}
     assert len(held) + len(learnt) == 60
@@ -53,8 +57,8 @@ def test_conversations_of_one_person_never_part(tmp_path: Path) -> None:
 
 def test_a_budget_takes_rows_until_it_is_reached(tmp_path: Path) -> None:
     place = logs(tmp_path / "logs.jsonl", people=12, each=5)
-    whole = gather(TOKENIZER, wanted(place)).train
-    few = gather(TOKENIZER, wanted(place, token_budget=150)).train
+    whole = made(wanted(place)).train
+    few = made(wanted(place, token_budget=150)).train
     sizes = [len(row.input_ids) for row in few.rows]
     assert sum(sizes) >= 150 > sum(sizes[:-1])
     assert [row.id for row in few.rows] == [row.id for row in whole.rows][: len(few.rows)]

@@ -40,10 +40,29 @@ def test_a_goal_of_several_requests_falls_apart() -> None:
     goal = "find out where is your order A-4037; speak to a manager"
     assert wishes(goal) == ["find out where is my order A-4037", "speak to a manager"]
     assert wishes("You want to return a lamp.") == ["return a lamp"]
+    assert wishes("You want your money back.") == ["get my money back"]
 
 
 @given(
-    st.lists(st.sampled_from(["you", "your", "yours", "yourself", "are", "were", "send", "lamp", "the", ",", ".", ";", "paid"]))
+    st.lists(
+        st.sampled_from(
+            [
+                "you",
+                "your",
+                "yours",
+                "yourself",
+                "are",
+                "were",
+                "send",
+                "lamp",
+                "the",
+                ",",
+                ".",
+                ";",
+                "paid",
+            ]
+        )
+    )
 )
 def test_nobody_is_addressed_any_more(words: list[str]) -> None:
     assert not re.search(r"\byou(?:r|rs|rself)?\b", first_person(" ".join(words)).lower())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,11 @@ app.command("from-logs")(from_logs.command)
 
 _EVERY_S = 5.0
 """Seconds between two lines of progress."""
+
+_WHEEL = "chitchat"
+"""What is inspected where nothing is named."""
+_MUCH = 0.1
+"""Share of a training part whose loss by overlap is told."""
 
 _SOURCES = "name:place, e.g. star:data/star/; a bare path means own logs, chitchat the wheel."
 
@@ -64,6 +69,8 @@ def build(
         bool,
         typer.Option("--i-have-rights", help="Take sources that are not for training, stamped."),
     ] = False,
+    region: Annotated[str | None, typer.Option("--region", help=from_logs.REGION)] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", help=from_logs.OPTION)] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of order, splits and mix.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the resolved settings and leave.")
@@ -80,16 +87,16 @@ def build(
     from mimesim import config as configs
     from mimesim.config import recipes
     from mimesim.corpora.build import BuildConfig
-    from mimesim.corpora.build import build as make
 
     typed = {
         "--out": ("out", None if out is None else str(out.absolute())),
-        "SOURCE": ("source", _tables(sources)),
+        "SOURCE": ("source", _tables(sources, from_logs.pairs(option))),
         "--format": ("format", format),
         "--tokenizer": ("tokenizer", tokenizer),
         "--deny": ("deny", [str(path.absolute()) for path in deny] if deny else None),
         "--max-rejects": ("max_rejects", max_rejects),
         "--i-have-rights": ("i_have_rights", i_have_rights or None),
+        "--region": ("region", from_logs.country(region) if region else None),
         "--seed": ("seed", seed),
     }
     files = [recipes.located(path, "data") for path in recipe or []]
@@ -98,17 +105,12 @@ def build(
     if dry_run:
         _show(configs.dump(config), json=json)
         return
-    found = make(config, on_progress=None if quiet else _Lines())
-    _tell_build(found, config.out, json=json)
-    if json:
-        emit_json({"out": str(config.out), **found})
+    _build(config, quiet=quiet, json=json)
 
 
 @app.command()
 def inspect(
-    source: Annotated[
-        str, typer.Argument(help=f"{_SOURCES} A built folder works, too.")
-    ] = "chitchat",
+    source: Annotated[str, typer.Argument(help=f"{_SOURCES} A built folder works, too.")] = _WHEEL,
     limit: Annotated[
         int, typer.Option(min=0, help="Read at most so many conversations; 0 = all.")
     ] = 0,
@@ -116,7 +118,7 @@ def inspect(
     turns: Annotated[int, typer.Option(min=0, help="Turns shown of each.")] = 6,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", help="key=value of the format, e.g. id=ticket for csv."),
+        typer.Option("--option", help=from_logs.OPTION),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
@@ -124,13 +126,14 @@ def inspect(
     from mimesim.corpora.load import open_corpus
     from mimesim.corpora.show import summary
 
-    options = dict(_pair(text) for text in option or [])
-    corpus = open_corpus(source, limit=limit or None, strict=False, options=options)
+    corpus = open_corpus(source, limit=limit or None, strict=False, options=from_logs.pairs(option))
     found = summary(corpus, samples=samples, turns=turns)
     if json:
         emit_json(found)
-    else:
-        _tell(found)
+        return
+    if source == _WHEEL:
+        say("reading the wheel chitchat-dataset; own logs: mimesim data inspect chats.jsonl")
+    _tell(found)
 
 
 @app.command()
@@ -150,19 +153,20 @@ def fingerprint(
         emit_json(found)
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"cannot read {text!r}", where="--option", expected="key=value")
-    return key.strip(), value.strip()
-
-
-def _tables(sources: Sequence[str] | None) -> list[dict[str, str]] | None:
+def _tables(
+    sources: Sequence[str] | None, options: Mapping[str, str]
+) -> list[dict[str, Any]] | None:
+    """Return the sources of the command line as settings; all have the same options."""
     from mimesim.corpora.load import parse_source
 
     if not sources:
+        if options:
+            raise ConfigError(
+                "no SOURCE that it is for", where="--option", expected="options in the recipe"
+            )
         return None
-    return [dict(parse_source(source)._asdict()) for source in sources]
+    given = {"options": dict(options)} if options else {}
+    return [{**parse_source(source)._asdict(), **given} for source in sources]
 
 
 def _show(resolved: dict[str, Any], *, json: bool) -> None:
@@ -173,6 +177,19 @@ def _show(resolved: dict[str, Any], *, json: bool) -> None:
         return
     for key, value in configs.flatten(resolved):
         stdout().print(f"{key} = {value!r}")
+
+
+def _build(config: Any, *, quiet: bool, json: bool) -> None:
+    from mimesim.corpora.build import build as make
+    from mimesim.corpora.built import is_built
+
+    there = config.resume and is_built(config.out)
+    found = make(config, on_progress=None if quiet else _Lines())
+    if there:
+        say("already built with these settings, nothing new", json=json)
+    _tell_build(found, config.out, json=json)
+    if json:
+        emit_json({"out": str(config.out), "already_built": there, **found})
 
 
 class _Lines:
@@ -199,6 +216,7 @@ def _tell_build(found: dict[str, Any], out: Path, *, json: bool) -> None:
         }
         text = f"{source['name']}: {in_words(parts)}"
         say(text + (f"; left out: {in_words(left)}" if left else ""), json=json)
+        _tell_overlap(source["counts"].get("left_out_overlap", 0), parts["train"], json=json)
         scrubbed = {n: c for n, c in source["counts"].items() if n.endswith("_masked")}
         if scrubbed:
             say(f"  contact data replaced: {in_words(scrubbed)}", json=json)
@@ -207,15 +225,33 @@ def _tell_build(found: dict[str, Any], out: Path, *, json: bool) -> None:
     say(f"rows -> {near(out)} (terms in {near(out / 'card.md')})", json=json)
 
 
+def _tell_overlap(lost: int, kept: int, *, json: bool) -> None:
+    """Warn where much of the training part left for texts that are held out, too."""
+    if lost > _MUCH * (lost + kept):
+        say(
+            f"  overlap: {lost} of {lost + kept} training dialogues are left out since they share a user's"
+            " text with validation or test; --set apart=false keeps them",
+            json=json,
+        )
+
+
 def _tell(found: dict[str, Any]) -> None:
     for key, value in found["terms"].items():
-        say(f"{key}: {value}")
+        say(f"{_label(key)}: {in_words(value)}")
     say("")
     for key, value in sorted(found["counts"].items()):
-        say(f"{key}: {value}")
+        say(f"{_label(key)}: {value}")
     if found["label"]:
         say(f"\n{found['label']}")
     for sample in found["samples"]:
         say(f"\n{sample['id']}")
         for turn in sample["turns"]:
-            say(f"  {turn['role']}: {turn['text']}")
+            say(f"  {turn['role']}: " + "\n    ".join(turn["text"].splitlines()))
+
+
+def _label(key: str) -> str:
+    """Return the name of a count or a term as people write it."""
+    words = key.replace("_", " ")
+    return {"evaluation only": "for evaluation only", "redistributable": "may be passed on"}.get(
+        words, words
+    )

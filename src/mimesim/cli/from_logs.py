@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, in_words, note, say
+from mimesim.cli.output import emit_json, in_words, near, note, say
 from mimesim.errors import ConfigError
 
+OPTION = "key=value of the format of every SOURCE here, e.g. id=ticket for the columns of a csv."
+REGION = "Country (ISO 3166-1) whose phone numbers are told without a country code, e.g. DE."
 _EVERY_S = 5.0
 _SOURCE = "A .jsonl file of own logs, name:place (star:data/star/), a built folder, or chitchat."
 _JUDGE = "model:<model> reads along and every claim of it must quote the person; rule: rules alone."
@@ -34,6 +38,8 @@ def command(
     keep_contacts: Annotated[
         bool, typer.Option("--keep-contacts", help="Keep e-mails, phones, names, addresses.")
     ] = False,
+    region: Annotated[str, typer.Option("--region", help=REGION)] = "US",
+    option: Annotated[list[str] | None, typer.Option("--option", help=OPTION)] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Distil by rule, show one scenario, write nothing.")
@@ -48,6 +54,7 @@ def command(
     mimesim run --scenarios FILE.
     """
     from mimesim.users.distill.making import Order, Report, make_scenarios
+    from mimesim.users.distill.skipping import rejects_of
 
     if out.suffix != ".jsonl":
         raise ConfigError("a scenario file is JSON Lines", where=f"--out {out}", expected="X.jsonl")
@@ -59,6 +66,8 @@ def command(
         seed=seed,
         judge="" if ruled else judge,
         keep_contacts=keep_contacts,
+        region=country(region),
+        options=pairs(option),
         overwrite=overwrite,
         concurrency=concurrency,
     )
@@ -67,11 +76,39 @@ def command(
         _preview(order, json=json)
         return
     report: Report = asyncio.run(_make(order, make_scenarios, told))
-    summary = {"out": str(out), **report.to_json()}
+    rejects = str(rejects_of(out)) if report.skipped.total() else None
+    summary = {"out": str(out), **report.to_json(), "rejects": rejects}
     if not quiet:
         _summary(summary, json=json)
     if json:
         emit_json(summary)
+
+
+def pairs(options: Sequence[str] | None) -> dict[str, str]:
+    """Read `key=value` texts.
+
+    Raises:
+        ConfigError: one is something else.
+    """
+    found = {}
+    for text in options or []:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ConfigError(f"cannot read {text!r}", where="--option", expected="key=value")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def country(region: str) -> str:
+    """Return the code of a country in capitals.
+
+    Raises:
+        ConfigError: it has not two letters.
+    """
+    if not re.fullmatch(r"[A-Za-z]{2}", region):
+        expected = "two letters of ISO 3166-1, e.g. DE"
+        raise ConfigError(f"no country {region!r}", where="--region", expected=expected)
+    return region.upper()
 
 
 async def _make(order: Any, make: Any, told: _Told) -> Any:
@@ -126,14 +163,19 @@ def _summary(found: dict[str, Any], *, json: bool) -> None:
         f"({found['resumed']} were there) -> {found['out']}",
         json=json,
     )
-    per = found["facts"] / found["scenarios"] if found["scenarios"] else 0.0
-    say(
-        f"facts: {found['facts']} ({per:.1f} each), {found['withheld']} told only when asked",
-        json=json,
-    )
-    for key, name in (("skipped", "skipped"), ("contacts_replaced", "contacts replaced")):
+    if found["scenarios"]:
+        per = found["facts"] / found["scenarios"]
+        facts = (
+            f"facts: {found['facts']} ({per:.1f} each), {found['withheld']} told only when asked"
+        )
+        say(facts, json=json)
+    elif found["resumed"]:
+        say("nothing new", json=json)
+    for key, name in (("contacts_replaced", "contacts replaced"), ("skipped", "skipped")):
         if found[key]:
             say(f"{name}: {in_words(dict(found[key]))}", json=json)
+    if found["rejects"]:
+        say(f"each of them with its reason -> {near(found['rejects'])}", json=json)
     judged = found["judge"]
     if judged["results"]:
         say(f"judge: {in_words(dict(judged['results']))}", json=json)

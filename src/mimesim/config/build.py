@@ -225,8 +225,10 @@ def _path(text: str, source: Source) -> Path:
     if path.is_absolute() or source.folder is None:
         return path
     path = source.folder / path
-    # A packaged recipe is read as if it lay in a folder that need not exist, so `..` is worked out.
-    return path if source.folder.is_dir() else Path(os.path.normpath(path))
+    short = Path(os.path.normpath(path))
+    # `..` is worked out for people to read, and since a packaged recipe is read as if it lay in a
+    # folder that need not exist; behind a link it may lead elsewhere, and stays.
+    return path if source.folder.is_dir() and short.resolve() != path.resolve() else short
 
 
 def _name(hint: Any) -> str:

@@ -146,7 +146,7 @@ def build(
     _check_rights(cfg, infos)
     settings = _settings(cfg, sources)
     digest = seeds.fingerprint(jsonio.canonical(settings))
-    with jsonio.open_locked(cfg.out / folder.LOCK):
+    with jsonio.locked(cfg.out / folder.LOCK):
         if cfg.resume and built.is_built(cfg.out):
             return folder.finished(cfg.out, digest)
         folder.check_free(cfg.out)
@@ -316,7 +316,13 @@ def _write(
                 "place": source.place,
                 "terms": info.as_dict(),
                 "counts": {name: n for name, n in sorted(count.items()) if n},
-                "parts": {part: dict(totals.get((number, part), {})) for part in PARTS},
+                "parts": {
+                    part: {
+                        name: n if tokens is not None or not name.endswith("tokens") else None
+                        for name, n in totals.get((number, part), {}).items()
+                    }
+                    for part in PARTS
+                },
             }
             for number, (source, info, count) in enumerate(
                 zip(cfg.source, infos, counts, strict=True)

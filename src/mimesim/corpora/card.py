@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,33 @@ from mimesim.corpora import built, reading
 from mimesim.corpora.splits import PARTS
 
 SCHEMA = "mimesim.card/1"
+
+_SPLITS = (
+    "Dialogues that belong together (one person, one instruction, one tree) make a component, which is "
+    "never parted. `components` counts them, `largest_component` the dialogues of the largest one."
+)
+_MEANING = {
+    "records": "entries of the files",
+    "dialogues": "conversations that these entries gave",
+    "kept": "of these, fit to be learnt from; they go on to splits, overlap and mixing",
+    "unreadable": "pieces of a file that are no entry at all",
+    "messages_left_out": "messages of neither side, such as system texts and tool calls",
+    "parts_left_out": "parts of messages that are no text, such as images",
+    "empty_turns": "turns without text, dropped",
+    "merged_turns": "turns joined to the one before, of the same side",
+    "filtered_turns": "turns after which a conversation was cut for toxicity, and it",
+    "surrogates_replaced": "broken characters",
+    "dialogues_scrubbed": "conversations in which contact data was replaced",
+    "duplicate": "the same conversation again",
+    "near_duplicate": "a user's side much like an earlier one",
+    "duplicate_id": "an id again, with other words",
+    "overlap": "training dialogues that share a user's text with validation or test; "
+    "apart = false keeps them",
+    "mixing": "left out for the shares of the mix",
+    "denied": "a text of the deny-list",
+    "group_full": "enough of one person or tree",
+}
+"""Counts in words, where the name does not say it."""
 
 UNMODERATED = "not moderated: what is trained on it bears a label"
 
@@ -31,10 +58,7 @@ def as_json(summary: Mapping[str, Any]) -> dict[str, Any]:
         "schema": SCHEMA,
         "warnings": warnings([source["terms"] for source in summary["sources"]]),
         "totals": {
-            part: _figures(
-                sum((Counter(source["parts"][part]) for source in summary["sources"]), Counter()),
-                known,
-            )
+            part: _figures(_total(source["parts"][part] for source in summary["sources"]), known)
             for part in PARTS
         },
         "sources": sources,
@@ -79,22 +103,37 @@ def warnings(terms: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def as_markdown(card: Mapping[str, Any]) -> str:
     """Return the card as Markdown."""
-    lines = ["# Data card", ""]
-    lines += [f"- **Note:** {text}." for text in card["warnings"]]
+    lines = ["# Data card"]
+    if card["warnings"]:
+        lines += ["", *(f"- **Note:** {text}." for text in card["warnings"])]
     lines += ["", "## Parts", "", *_table("part", card["totals"].items())]
     for source in card["sources"]:
         lines += ["", f"## {source['name']}", "", *_terms(source["terms"])]
         lines += ["", *_table("part", source["parts"].items())]
         lines += ["", "Left out:", ""]
-        lines += [f"- {name}: {n}" for name, n in source["left_out"].items()] or ["- nothing"]
+        lines += _explained(source["left_out"]) or ["- nothing"]
         lines += ["", "Changed and counted while reading:", ""]
-        lines += [f"- {name}: {n}" for name, n in source["changed"].items()] or ["- nothing"]
-    lines += ["", "## Splits", ""]
+        lines += _explained(source["changed"]) or ["- nothing"]
+    lines += ["", "## Splits", "", _SPLITS, ""]
     for name, counts in card["splits"].items():
         lines.append(f"- {name}: " + ", ".join(f"{key} {n}" for key, n in counts.items()))
     lines += ["", "## Texts of users (8 words or more) that occur in two corpora", ""]
     lines += [f"- {pair}: {n}" for pair, n in card["shared_texts"].items()] or ["- none"]
     return "\n".join(lines) + "\n"
+
+
+def _explained(counts: Mapping[str, int]) -> list[str]:
+    return [
+        f"- {name}: {n}" + (f" ({_MEANING[name]})" if name in _MEANING else "")
+        for name, n in counts.items()
+    ]
+
+
+def _total(parts: Iterable[Mapping[str, int | None]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update({name: n or 0 for name, n in part.items()})
+    return total
 
 
 def _source(source: Mapping[str, Any], known: bool) -> dict[str, Any]:  # noqa: FBT001 - a fact

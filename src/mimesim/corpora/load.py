@@ -291,7 +291,13 @@ class _Refuse:
         why = f"{reason}: {detail}" if detail else reason
         if self._strict and checks.is_damage(reason):
             expected = f"a conversation of the format {self._source.corpus!r}"
-            raise DataError(why, where=where, expected=expected)
+            raise DataError(
+                why,
+                where=where,
+                expected=expected,
+                mend=f"`mimesim data build {self._source}` first, which leaves out what is damaged, "
+                "and its folder as the corpus",
+            )
         self.counts[reason] += 1
         self.first = self.first or f"{where}: {why}"
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from mimesim import config as configs
 from mimesim import jsonio
+from mimesim.config.sources import read_file
 from mimesim.dialogue.episode import SCHEMA, Episode
 from mimesim.envs.load import check_tasks
 from mimesim.envs.packs import task_from_json
 from mimesim.errors import DataError, UsageError
-from mimesim.registry import unknown_name
+from mimesim.registry import Registry, unknown_name
 from mimesim.rollout.prepare import RunConfig
 from mimesim.scenarios.types import Row, Scenario
 
@@ -25,6 +26,16 @@ _READERS: dict[str, Callable[[Any, str], object]] = {
     "scenarios": lambda value, where: Scenario.from_json(value, where),
     "rows": lambda value, where: Row.from_json(value, where),
 }
+_BUILD = "mimesim.corpora.build:BuildConfig"
+_VERBS = {
+    _BUILD: "data build",
+    "mimesim.train.midtrain:UserConfig": "train user",
+    "mimesim.train.user_rl:UserRlConfig": "train user",
+    "mimesim.train.user_warmstart:SpeakerConfig": "train user",
+    "mimesim.train.agent:AgentConfig": "train agent",
+    "mimesim.train.warmstart:WarmConfig": "train warm-start",
+}
+"""Config class of a recipe -> the command that takes it."""
 KINDS = ("config", *_READERS)
 """Kinds of files that can be checked."""
 
@@ -73,11 +84,30 @@ def _validate(path: Path, kind: str) -> Checked:
     if kind == "auto":
         kind = _kind_of(path)
     if kind == "config":
-        problems = tuple(str(problem) for problem in configs.check(RunConfig, [path]))
-        return Checked(path, kind, 1, problems)
+        return _config(path)
     if path.suffix == ".json":
         return _entries(path, kind, iter([(1, path.read_bytes())]))
     return _entries(path, kind, _lines(path))
+
+
+def _config(path: Path) -> Checked:
+    """Check a config against the command that it is for; without a word on that, `run`."""
+    target = configs.meant_for([path]) or (_BUILD if _names_sources(path) else "")
+    verb = _VERBS.get(target)
+    kind = f"config of `mimesim {verb}`" if verb else "config"
+    try:
+        cls = Registry("config", {}).load(target) if verb else RunConfig
+    except UsageError as error:  # e.g. a training config where no training is installed
+        return Checked(path, kind, 1, (f"{path}: {error}",))
+    return Checked(path, kind, 1, tuple(str(found) for found in configs.check(cls, [path])))
+
+
+def _names_sources(path: Path) -> bool:
+    """Tell whether a file lists sources to build data from."""
+    try:
+        return isinstance(read_file(path)[0].get("source"), list)
+    except UsageError:
+        return False
 
 
 def _kind_of(path: Path) -> str:

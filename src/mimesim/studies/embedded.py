@@ -34,7 +34,7 @@ def run_study(
         UsageError: `out` holds a study with other settings.
         EnvironmentFault: a stage failed, or another process works there; what is done is kept.
     """
-    with jsonio.open_locked(out / ".study.lock"):
+    with jsonio.locked(out / ".study.lock"):
         _claim(config, out)
         stages = plan_stages(config, out)
         resumed = run_stages(stages, logs=out / "log", processes=processes, on_progress=on_progress)

@@ -63,7 +63,7 @@ def training_folder(
     if not launch.is_first():
         yield
         return
-    with jsonio.open_locked(out / _LOCK), _writing(out):
+    with jsonio.locked(out / _LOCK), _writing(out):
         _claim(out / _CLAIM, settings, fresh=fresh)
         try:
             yield

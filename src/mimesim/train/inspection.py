@@ -16,7 +16,7 @@ from mimesim.errors import EnvironmentFault
 from mimesim.models import templates
 from mimesim.models.embedded import embedded_folder
 from mimesim.models.local import quiet_loading
-from mimesim.train.material import gather
+from mimesim.train.material import gather, read_corpus
 from mimesim.train.midtrain import UserConfig, wanted
 from mimesim.train.rows import TrainRow
 from mimesim.train.sft import check_rows
@@ -41,8 +41,9 @@ def inspect_user(cfg: UserConfig, count: int = 2) -> dict[str, Any]:
         DataError: nothing to train on, or a row whose loss mask is all zero.
         EnvironmentFault: model or corpus cannot be had, or the template is unfit.
     """
+    corpus = read_corpus(wanted(cfg))
     tokenizer = _tokenizer(cfg.model)
-    material = gather(tokenizer, wanted(cfg))
+    material = gather(tokenizer, wanted(cfg), corpus)
     rows = material.train.rows
     check_rows(rows)
     lengths = [len(row.input_ids) for row in rows]

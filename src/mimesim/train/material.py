@@ -83,15 +83,24 @@ def system_template(stage: Stage) -> str:
     return thought.SYSTEM_TEMPLATE if stage == "thought" else SYSTEM_TEMPLATE
 
 
-def gather(tokenizer: Any, wanted: Wanted) -> Material:
-    """Read, split and tokenize.
+def read_corpus(wanted: Wanted) -> Corpus:
+    """Read the conversations; before any model is loaded, for a wrong place is told at once then.
+
+    Raises:
+        DataError: the place is missing, or damaged.
+        UsageError: its terms forbid training.
+        EnvironmentFault: the corpus is not installed.
+    """
+    return open_corpus(wanted.corpus, limit=wanted.limit or None, for_training=True)
+
+
+def gather(tokenizer: Any, wanted: Wanted, corpus: Corpus) -> Material:
+    """Split and tokenize.
 
     Raises:
         DataError: the corpus does not give both a training and a held-out part.
-        UsageError: its terms forbid training.
-        EnvironmentFault: the corpus is not installed, or the template is unfit.
+        EnvironmentFault: the template is unfit.
     """
-    corpus = open_corpus(wanted.corpus, limit=wanted.limit or None, for_training=True)
     train, validation, held = _parts(corpus.dialogues, wanted)
     if not held or not train:
         raise DataError(

@@ -28,7 +28,7 @@ from mimesim.train.cards import user_card
 from mimesim.train.folder import training_folder
 from mimesim.train.heldout import HeldOut, held_out_nll
 from mimesim.train.launch import Launch
-from mimesim.train.material import Material, Wanted, gather, system_template
+from mimesim.train.material import Material, Wanted, gather, read_corpus, system_template
 from mimesim.train.rows import TrainRow
 from mimesim.train.samples import SampleConfig, sample_profiles
 from mimesim.train.sft import Progress, SftConfig, SftOutcome, Watch, run_sft
@@ -146,8 +146,9 @@ def _train(
 ) -> dict[str, Any]:
     wall, cpu = time.monotonic(), time.process_time()
     torch.set_num_threads(cfg.threads)
+    corpus = read_corpus(wanted(cfg))
     loaded = _load_model(cfg)
-    material = gather(loaded.tokenizer, wanted(cfg))
+    material = gather(loaded.tokenizer, wanted(cfg), corpus)
     before = _before(cfg, digest, loaded, material.held_out.rows)
     outcome, validation = _fit(cfg, loaded, material, on_progress)
     after = held_out_nll(outcome.model, material.held_out.rows, batch_size=cfg.batch_size)

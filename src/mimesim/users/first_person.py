@@ -24,6 +24,7 @@ _PATTERN = re.compile(
     rf"\b(?:{'|'.join(form.replace(' ', '[ ]+') for form in _FIXED)}|you)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_THING = re.compile(r"^i (?:want|need|wish for|would like|'d like) (?!to )", re.IGNORECASE)
 _WISH = re.compile(r"^i (?:want|need|wish|would like|'d like) to ", re.IGNORECASE)
 
 
@@ -35,7 +36,7 @@ def first_person(text: str) -> str:
 def wishes(goal: str) -> list[str]:
     """Return the requests of a goal, each as what follows "i want to"."""
     parts = (first_person(part.strip(" .")) for part in goal.split(";"))
-    return [_WISH.sub("", part) for part in parts if part] or [goal]
+    return [_WISH.sub("", _THING.sub("get ", part)) for part in parts if part] or [goal]
 
 
 def _mine(match: re.Match[str], text: str) -> str:

@@ -49,6 +49,12 @@ def test_the_goal_is_no_greeting() -> None:
     assert found.goal == "settle this: Mein Paket ist seit Dienstag verschwunden"
 
 
+def test_the_goal_is_no_number_where_something_else_is_said() -> None:
+    found = distill(dialogue("Die Nummer ist 0170 2345678. Das Paket ist nicht angekommen."))
+    assert found is not None
+    assert found.goal == "settle this: Das Paket ist nicht angekommen"
+
+
 def test_contact_data_is_replaced_in_other_languages() -> None:
     made, counts = pseudonymized(dialogue(*GERMAN), seed=1, region="DE")
     joined = " ".join(turn.text for turn in made.turns)

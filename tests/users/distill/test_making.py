@@ -94,11 +94,47 @@ def test_bad_records_are_counted_and_the_rest_is_made(tmp_path: Path) -> None:
     path = write(tmp_path / "logs.jsonl", [CHATS[0], CHATS[0], {"id": "y"}, courtesy, CHATS[1]])
     with path.open("ab") as stream:
         stream.write(b'{"id": "cut\n')
+    other = {**CHATS[0], "turns": CHATS[1]["turns"]}
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(jsonio.dumps(other) + "\n")
     report = make(path)
     assert report.scenarios == 2
     assert report.skipped["no_goal"] == 1
-    assert report.skipped["duplicate_id"] == 1
-    assert sum(report.skipped.values()) == 4
+    assert report.skipped["duplicate"] == 1, "the same words again"
+    assert report.skipped["duplicate_id"] == 1, "other words"
+    assert sum(report.skipped.values()) == 5
+    told = [line.value for line in jsonio.read_jsonl(tmp_path / "scenarios.rejects.jsonl")]
+    assert [(line["where"].rpartition(":")[2], line["kind"], line["reason"]) for line in told] == [
+        ("2", "filtered", "duplicate"),
+        ("3", "damaged", told[1]["reason"]),
+        ("4", "filtered", "no_goal"),
+        ("6", "damaged", "bad_json"),
+        ("7", "damaged", "duplicate_id"),
+    ]
+    assert make(path).scenarios == 0
+    again = [line.value for line in jsonio.read_jsonl(tmp_path / "scenarios.rejects.jsonl")]
+    assert again == told
+
+
+def test_where_nothing_is_left_out_there_is_no_file_of_it(logs: Path) -> None:
+    stale = logs.with_name("scenarios.rejects.jsonl")
+    stale.write_text("{}\n", "utf-8")
+    make(logs)
+    assert not stale.exists()
+
+
+def test_the_columns_of_a_table_are_options(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("ticket,who,said\n1,customer,I want to swap a lamp\n1,desk,ok\n", "utf-8")
+    columns = {"id": "ticket", "role": "who", "text": "said"}
+    out = tmp_path / "s.jsonl"
+
+    def order(options: dict[str, str]) -> Report:
+        return asyncio.run(make_scenarios(Order(f"csv:{table}", out, options=options), None))
+
+    assert order(columns).scenarios == 1
+    with pytest.raises(DataError, match=r"columns are ticket, who, said"):
+        asyncio.run(make_scenarios(Order(f"csv:{table}", tmp_path / "o.jsonl"), None))
 
 
 def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:

@@ -168,6 +168,7 @@ def _first_sentence(own: Sequence[tuple[int, str]]) -> list[tuple[str, Evidence]
     if not said:
         return []
     long = [one for one in said if len(re.findall(r"\w+", one[1])) >= _WHOLE]
+    long = [one for one in long if not re.search(r"\d{3}", one[1])] or long  # no mere number
     place, text = long[0] if long else max(said, key=lambda one: len(one[1]))
     plain = _at_most(" ".join(text.split()).strip(" .!?,;:"))
     return [(f"settle this: {plain}", Evidence(place, text[:QUOTE]))] if plain else []

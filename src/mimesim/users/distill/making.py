@@ -14,13 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from mimesim import jsonio, prompts, seeds
 from mimesim.config import redact
 from mimesim.corpora import base, built, load
 from mimesim.corpora.base import CorpusInfo, HumanDialogue, Unfit
-from mimesim.corpora.cleaning import checks
 from mimesim.corpora.raw import OnReject
 from mimesim.errors import DataError, UsageError
 from mimesim.judges.base import Judge
@@ -29,16 +28,10 @@ from mimesim.scenarios.types import Scenario
 from mimesim.users.distill import claims
 from mimesim.users.distill.contacts import pseudonymized
 from mimesim.users.distill.scenario import distill, fit_scenario
+from mimesim.users.distill.skipping import NO_SCENARIO, Skips
 
 RULES = 2
 """Version of the rules; another one does not continue a file."""
-
-_NO_SCENARIO = {
-    "no_goal": "nothing that the person wanted",
-    "end_marker": "a message holds an end marker",
-    "unfit": "no sound scenario comes of it",
-}
-"""What is no damage of a source but gives no scenario, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +69,7 @@ class Order:
             "prompt_hash": prompts.prompt_hash(f"judge/{claims.KIND}") if self.judge else "",
             "seed": self.seed,
             "contacts": "kept" if self.keep_contacts else f"replaced, region {self.region}",
+            **({"options": dict(self.options)} if self.options else {}),
         }
 
 
@@ -85,6 +79,7 @@ class Report:
 
     Attributes:
         skipped: conversations without a scenario, by reason.
+        first: the first of these, with its place.
         contacts: values that were replaced, by kind.
         judged: answers of the judge, by result; `dropped` its claims that did not hold.
     """
@@ -97,6 +92,7 @@ class Report:
     may_state_goal: int = 0
     claims: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    first: str = ""
     contacts: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -116,42 +112,6 @@ class Report:
                 "results": +self.judged, "claims": self.claims, "claims_dropped": +self.dropped
             },
         }  # fmt: skip
-
-
-class _Skips:
-    """Takes note of what gives no scenario: counted, and in a file next to the scenarios."""
-
-    def __init__(self, report: Report, out: Path | None) -> None:
-        self._report = report
-        self._path = None if out is None else rejects_of(out)
-        self._stream: TextIO | None = None
-
-    def __call__(self, where: str, reason: str, detail: str) -> None:
-        self._report.skipped[reason] += 1
-        if self._path is None:
-            return
-        if self._stream is None:
-            self._stream = self._path.open("w", encoding="utf-8", newline="\n")
-        damaged = checks.is_damage(reason) and reason not in _NO_SCENARIO
-        line = {
-            "where": where,
-            "kind": "damaged" if damaged else "filtered",
-            "reason": reason,
-            "detail": detail,
-        }
-        self._stream.write(jsonio.dumps(line) + "\n")
-
-    def close(self) -> None:
-        """Close the file; one of an earlier run that is out of date goes."""
-        if self._stream is not None:
-            self._stream.close()
-        elif self._path is not None:
-            self._path.unlink(missing_ok=True)
-
-
-def rejects_of(out: Path) -> Path:
-    """Return the file that names what is left out of a scenario file."""
-    return out.with_name(f"{out.stem}.rejects.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +141,8 @@ async def make_scenarios(
     with _held(order.out):
         await _fill(order, judge, on_done, report)
     if not report.conversations:
-        raise DataError("no conversation in the source", where=order.source)
+        first = f"; the first thing left out is {report.first}" if report.first else ""
+        raise DataError(f"no conversation in the source{first}", where=order.source)
     return report
 
 
@@ -206,7 +167,7 @@ async def _fill(
     known = _known(order)
     if judge is not None:
         await preflight(judge)
-    skips = _Skips(report, order.out)
+    skips = Skips(report.skipped, order.out)
     cases = _cases(order, known, report, skips)
     size = order.concurrency if judge is not None else 1
     batch = list(islice(cases, size))  # a source that cannot be read costs no earlier file
@@ -225,6 +186,7 @@ async def _fill(
                 on_done(report)
             batch = list(islice(cases, size))
     finally:
+        report.first = skips.first
         skips.close()
         if out is not None:
             out.close()
@@ -237,7 +199,7 @@ def preview(order: Order) -> Scenario:
         DataError: no conversation of the source gives one.
     """
     report = Report()
-    for case in _cases(order, frozenset(), report, _Skips(report, None)):
+    for case in _cases(order, frozenset(), report, Skips(report.skipped, None)):
         found = distill(case.dialogue)
         made = order.made()
         fit = found and fit_scenario(case.dialogue, found, case.info, made, report.skipped)
@@ -296,7 +258,7 @@ def _check_own(path: Path) -> None:
         )
 
 
-def _cases(order: Order, known: frozenset[str], report: Report, skips: _Skips) -> Iterator[_Case]:
+def _cases(order: Order, known: frozenset[str], report: Report, skips: Skips) -> Iterator[_Case]:
     """Yield the conversations that are still to be done."""
     seen: dict[str, str] = {}
     found = conversations(order.source, skips, order.options)
@@ -323,17 +285,17 @@ def _cases(order: Order, known: frozenset[str], report: Report, skips: _Skips) -
 
 
 async def _make(
-    case: _Case, order: Order, judge: Judge | None, report: Report, skips: _Skips
+    case: _Case, order: Order, judge: Judge | None, report: Report, skips: Skips
 ) -> Scenario | None:
     found = distill(case.dialogue)
     if found is None:
-        skips(case.where, "no_goal", _NO_SCENARIO["no_goal"])
+        skips(case.where, "no_goal", NO_SCENARIO["no_goal"])
         return None
     made = order.made()
     why: Counter[str] = Counter()
     scenario = fit_scenario(case.dialogue, found, case.info, made, why)
     for reason in why:
-        skips(case.where, reason, _NO_SCENARIO[reason])
+        skips(case.where, reason, NO_SCENARIO[reason])
     if judge is None or scenario is None:
         return scenario
     judged = await claims.ask_judge(judge, case.dialogue, found, seed=order.seed)
