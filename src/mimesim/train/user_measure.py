@@ -131,7 +131,7 @@ def part_of(task: Task) -> str:
     return str(task.public.get("behavior") or NEUTRAL)
 
 
-_NOT_NUMBERS = ("step", "score", "judge_failed")
+_NOT_NUMBERS = ("step", "score", "judge_failed", "thought_cites_directive")
 
 
 def _numbers(played: Played) -> dict[str, float]:

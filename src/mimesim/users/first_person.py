@@ -36,6 +36,7 @@ def first_person(text: str) -> str:
 def wishes(goal: str) -> list[str]:
     """Return the requests of a goal, each as what follows "i want to"."""
     parts = (first_person(part.strip(" .")) for part in goal.split(";"))
+    parts = (re.sub("^find out: ", "find out ", part) for part in parts)
     return [_WISH.sub("", _THING.sub("get ", part)) for part in parts if part] or [goal]
 
 

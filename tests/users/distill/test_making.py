@@ -135,6 +135,8 @@ def test_the_columns_of_a_table_are_options(tmp_path: Path) -> None:
     assert order(columns).scenarios == 1
     with pytest.raises(DataError, match=r"columns are ticket, who, said"):
         asyncio.run(make_scenarios(Order(f"csv:{table}", tmp_path / "o.jsonl"), None))
+    assert not (tmp_path / "o.jsonl").exists()
+    assert (tmp_path / "o.rejects.jsonl").exists()
 
 
 def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:

@@ -140,9 +140,9 @@ async def make_scenarios(
     report = Report()
     with _held(order.out):
         await _fill(order, judge, on_done, report)
-    if not report.conversations:
-        first = f"; the first thing left out is {report.first}" if report.first else ""
-        raise DataError(f"no conversation in the source{first}", where=order.source)
+        if not report.conversations:
+            first = f"; the first thing left out is {report.first}" if report.first else ""
+            raise DataError(f"no conversation in the source{first}", where=order.source)
     return report
 
 
