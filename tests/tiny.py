@@ -74,7 +74,7 @@ def model(seed: int = 0, *, context: int = 2048) -> Qwen3ForCausalLM:
         return Qwen3ForCausalLM(config).eval()
 
 
-def talker(seed: int = 0, *, context: int = 4096, lean: float = 0.7) -> Qwen3ForCausalLM:
+def talker(seed: int = 0, *, context: int = 8192, lean: float = 0.7) -> Qwen3ForCausalLM:
     """Return a random model that ends its replies by itself after a few tokens.
 
     One dimension of the residual stream is made constant, and the end token leans on it.

@@ -19,7 +19,7 @@ def last_line(*arguments: str) -> object:
 def test_list_names_every_task() -> None:
     facts = last_line("list", "--json")
     assert isinstance(facts, list)
-    assert len(facts) == 24
+    assert len(facts) == 25
     shown = CliRunner().invoke(app, ["list"]).output
     assert all(entry["name"] in shown for entry in facts)
 

@@ -60,7 +60,7 @@ def test_both_shapes_in_one_file(tmp_path: Path) -> None:
         (["x"], "no conversation"),
         ({"turns": "x"}, "no conversation"),
         ({"turns": [{"text": "x"}]}, "no 'role'"),
-        (NORMAL, "occurs twice"),
+        ({**NORMAL, "turns": [{"role": "user", "text": "something else"}]}, "stands here again"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, row: Any, what: str) -> None:
