@@ -85,7 +85,7 @@ FAULTS = [
     (taxon(min_turns=0), "description", "below 1"),
     (taxon(contrasts={}), "description", "no neighbor"),
     (taxon(contrasts={"B14": "It is itself, really."}), "description", "its own neighbor"),
-    (taxon(contrasts={"B99": "Nobody knows that one."}), "description", "B99"),
+    (taxon(contrasts={"B77": "Nobody knows that one."}), "description", "B77"),
     (taxon(contrasts={"B3": "other"}), "description", "says nothing"),
     (taxon(params={"what": "x"}), "parameters", "does not explain ['secret']"),
     (method("applicable", lambda s, c: False), "applicability", "applies to 0"),
