@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mimesim import jsonio
-from mimesim.seeds import derive, fingerprint, from_state, generator, state_of
+from mimesim.seeds import derive, fingerprint, from_state, generator, plain, state_of
 
 NAMES = st.lists(st.one_of(st.text(max_size=8), st.integers()), max_size=4)
 
@@ -32,6 +32,10 @@ def test_other_names_are_other_streams(
 ) -> None:
     same = [(type(n), n) for n in one] == [(type(n), n) for n in two]
     assert (derive(root, *one) == derive(root, *two)) == same
+
+
+def test_a_plain_stream_is_that_of_the_standard_library() -> None:
+    assert plain(3).random() == 0.23796462709189137
 
 
 def test_a_number_is_not_its_text() -> None:

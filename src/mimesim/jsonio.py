@@ -60,6 +60,11 @@ def dumps(
     return _UNSAFE.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
 
 
+def line_of(value: Any) -> bytes:
+    """Return one line of a JSON Lines file, with its line feed."""
+    return (dumps(value) + "\n").encode("utf-8")
+
+
 def loads(text: str) -> Any:
     """Parse strict JSON from our own files (text of models goes through `models.structured`).
 
@@ -253,7 +258,7 @@ class Appender:
         Raises:
             EnvironmentFault: the disk is full or gone; nothing of this value stays.
         """
-        raw = (dumps(value) + "\n").encode("utf-8")
+        raw = line_of(value)
         start = os.fstat(self._stream.fileno()).st_size
         try:
             written = self._stream.write(raw) or 0

@@ -12,12 +12,14 @@ import difflib
 import importlib
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 from mimesim.errors import MimesimError, UnknownNameError
+
+T = TypeVar("T")
 
 _OURS = "mimesim."
 
@@ -104,6 +106,18 @@ class Registry:
         except Exception as error:
             raise self._unusable(name, "made", error) from error
         return self._fitting(name, made, needs)
+
+    def each(self, make: Callable[[str], T]) -> list[T]:
+        """Apply `make` to all names; an extension that it fails on is left out with a warning."""
+        found = []
+        for name in self.names():
+            try:
+                found.append(make(name))
+            except Exception as error:
+                if name in self.builtin:
+                    raise
+                warnings.warn(f"extension {self.kind} {name!r} is left out: {error}", stacklevel=3)
+        return found
 
     def _own(self, name: str, module: str, attribute: str) -> Any:
         try:

@@ -29,6 +29,11 @@ def generator(root: int, *names: str | int) -> random.Random:
     return random.Random(derive(root, *names))
 
 
+def plain(seed: int) -> random.Random:
+    """Return the standard generator of `seed` itself, for streams that others have published."""
+    return random.Random(seed)
+
+
 def state_of(rng: random.Random) -> list[Any]:
     """Return the state of a generator as JSON values."""
     version, internal, gauss = rng.getstate()

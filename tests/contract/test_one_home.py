@@ -14,6 +14,7 @@ TEXTS = [p for p in SOURCE.rglob("*") if p.suffix in {".py", ".jinja"}]
 HOMES = {
     r"</?think": ("dialogue/thinking.py", "prompts/*.jinja"),
     r"#{3}[A-Z]": ("dialogue/stop.py", "prompts/*.jinja"),
+    r"endconversation|</finished>|TERMINATE CHAT": ("dialogue/stop.py",),
     r"\bapply_chat_template\b|\brender_jinja_template\b": ("models/templates/rendering.py",),
     r"\bsha(1|256|512)\(|\bmd5\(|\bblake2": ("seeds.py",),
     r"\brandom\.Random\(": ("seeds.py",),

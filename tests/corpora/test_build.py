@@ -272,6 +272,18 @@ def test_a_built_folder_is_a_corpus(tmp_path: Path, logs: Path, kind: Any) -> No
         list(built.read_part(cfg.out, "dev"))
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_cut_part_is_told_in_one_line(tmp_path: Path, logs: Path, kind: Any) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    cfg = config(tmp_path, logs, format=kind)
+    build(cfg)
+    part = cfg.out / f"train.{kind}"
+    part.write_bytes(part.read_bytes()[:-100])
+    with pytest.raises(DataError, match=rf"train\.{kind}"):
+        open_corpus(str(cfg.out))
+
+
 def test_too_much_damage_fails_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

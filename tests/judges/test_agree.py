@@ -19,14 +19,13 @@ from mimesim.judges.agree import (
     rated_rows,
     read_human,
     rows_of,
-    states,
     work_on,
 )
 from mimesim.judges.base import Judge
 from mimesim.judges.episodes import Unjudged, dialogue_of, performance_of
 from mimesim.judges.load import make_judge
 from mimesim.judges.rule import RuleJudge
-from mimesim.judges.stored import Stored, Verdicts
+from mimesim.judges.stored import Stored, Verdicts, states
 from tests.support.stub_server import StubRequest, StubServer
 
 HURRY = ("i want boots", "What is your order number?", "hurry up", "I need it.", "WELL?? now")

@@ -140,6 +140,7 @@ def test_a_behavior_without_rules_is_no_zero() -> None:
         assert rule_answer(talk("hello", behavior="B99"), MAIN) is None
     finally:
         del behaviors._BY_PATH["B99"]
+        behaviors.get.cache_clear()
 
 
 def test_findings_know_nothing_and_still_find() -> None:

@@ -87,12 +87,6 @@ def test_no_verdict_is_no_number_and_a_failure_is_asked_again(
     assert second.state == (state if final else "scored")
 
 
-def test_an_unjudged_item_is_stored_without_asking(tmp_path: Path) -> None:
-    ask = Asked()
-    (found,), _ = judge(tmp_path / "v.jsonl", Work("e", "k", "t", ask, unjudged="user_failure"))
-    assert (found.state, found.reason, ask.calls) == ("skipped", "user_failure", 0)
-
-
 def test_a_wrong_key_ends_the_run_with_its_one_line(tmp_path: Path) -> None:
     ask = Asked(EnvironmentFault("the key is wrong"))
     with pytest.raises(EnvironmentFault, match="the key is wrong"):

@@ -10,11 +10,12 @@ import torch
 
 from mimesim import jsonio
 from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, UsageError
-from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer, load_policy
+from mimesim.models.tiny import TinyConfig, build_tokenizer
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.agent import AgentConfig, BatchLog, train_agent
 from mimesim.train.grpo import CsdConfig
 from mimesim.train.warmstart import vocabulary
+from tests.support.rl_runs import curve, moved, parameters, save_start
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = TinyConfig(hidden=32, layers=2, heads=4, inner=64, context=512)
@@ -25,13 +26,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random policy that leans towards ending its replies."""
     folder = tmp_path_factory.mktemp("start")
     words = build_tokenizer(vocabulary())
-    model = build_model(words, 5, SMALL)
-    with torch.no_grad():
-        weight = model.get_input_embeddings().weight
-        weight[:, 0] = 0.5
-        weight[words.eos_token_id, 0] += 0.8
-    model.save_pretrained(folder)
-    words.save_pretrained(folder)
+    save_start(folder, words, SMALL)
     return folder
 
 
@@ -51,18 +46,6 @@ def config(start: Path, out: Path, **changed: Any) -> AgentConfig:
         "save_every": 1,
     }
     return AgentConfig(**{**given, **changed})
-
-
-def parameters(folder: Path) -> dict[str, torch.Tensor]:
-    model, _ = load_policy(folder / "policy")
-    return dict(model.named_parameters())
-
-
-def numbers(result: dict[str, Any]) -> list[dict[str, float]]:
-    return [
-        {k: v for k, v in row.items() if k not in ("step_time", "csd/null_gap")}
-        for row in result["curve"]
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +68,7 @@ def test_the_record_of_a_run(start: Path, trained: tuple[Path, dict[str, Any]]) 
     assert "csd/null_gap" not in result["curve"][1]
     assert 0 < result["csd"]["gate_mean"] < 1
     assert result == jsonio.read_json(out / "agent.json")
-    before, _ = load_policy(start)
-    moved = [
-        (n, float((p - q).abs().max()))
-        for (n, p), q in zip(parameters(out).items(), before.parameters(), strict=True)
-    ]
-    assert max(change for _, change in moved) > 1e-4
+    assert moved(start, out) > 1e-4
 
 
 def test_a_finished_run_is_not_run_again(start: Path, trained: tuple[Path, dict[str, Any]]) -> None:
@@ -118,7 +96,9 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(
     whole, straight = trained
     for name, value in parameters(whole).items():
         assert torch.allclose(value, parameters(tmp_path)[name], atol=1e-6, rtol=0), name
-    for one, two in zip(numbers(result), numbers(straight), strict=True):
+    for one, two in zip(
+        curve(result, "csd/null_gap"), curve(straight, "csd/null_gap"), strict=True
+    ):
         assert one == pytest.approx(two, abs=1e-5)
 
 

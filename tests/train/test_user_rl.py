@@ -16,7 +16,7 @@ from mimesim.envs.base import Observation, Task
 from mimesim.errors import ConfigError, EnvironmentFault, UsageError
 from mimesim.judges.base import Failed, JudgeRequest, JudgeResult
 from mimesim.judges.load import REGISTRY
-from mimesim.models.tiny import TinyConfig, build_model, load_policy
+from mimesim.models.tiny import TinyConfig, load_policy
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.credit import CreditConfig
 from mimesim.train.rl import BatchLog
@@ -31,6 +31,7 @@ from mimesim.train.user_warmstart import (
     demonstrate,
     warm_start_speaker,
 )
+from tests.support.rl_runs import curve, moved, parameters, save_start
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = TinyConfig(hidden=32, layers=2, heads=4, inner=64, context=2048)
@@ -44,13 +45,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("start")
     made = SpeakerConfig(speech=SpeechConfig(rows=12, vocabulary=500), scenes=SCENES)
     words = build_speech_tokenizer(asyncio.run(demonstrate(made, 3)), 500)
-    model = build_model(words, 5, SMALL)
-    with torch.no_grad():
-        weight = model.get_input_embeddings().weight
-        weight[:, 0] = 0.5
-        weight[words.eos_token_id, 0] += 0.8
-    model.save_pretrained(folder)
-    words.save_pretrained(folder)
+    save_start(folder, words, SMALL)
     jsonio.write_json(folder / CARD, {"kind": "user", "thinking": False, "label": "of nobody"})
     return folder
 
@@ -72,15 +67,6 @@ def config(start: Path, out: Path, **changed: Any) -> UserRlConfig:
         "save_every": 1,
     }
     return UserRlConfig(**{**given, **changed})
-
-
-def parameters(folder: Path) -> dict[str, torch.Tensor]:
-    model, _ = load_policy(folder / "policy")
-    return dict(model.named_parameters())
-
-
-def numbers(result: dict[str, Any]) -> list[dict[str, float]]:
-    return [{k: v for k, v in row.items() if k != "step_time"} for row in result["curve"]]
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +97,7 @@ def test_the_record_of_a_run(start: Path, trained: tuple[Path, dict[str, Any]]) 
     assert set(result["gain"]) == {"behavior/behaving", "behavior/neutral", "fantom"}
     assert result["gain"]["behavior/neutral"]["cooperative"]["n"] == 1
     assert result == jsonio.read_json(out / RESULT)
-    before, _ = load_policy(start)
-    moved = [
-        float((p - q).abs().max())
-        for p, q in zip(parameters(out).values(), before.parameters(), strict=True)
-    ]
-    assert max(moved) > 1e-4
+    assert moved(start, out) > 1e-4
 
 
 def test_the_checkpoint_is_a_user(trained: tuple[Path, dict[str, Any]]) -> None:
@@ -156,7 +137,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(
     whole, straight = trained
     for name, value in parameters(whole).items():
         assert torch.equal(value, parameters(tmp_path)[name]), name
-    assert numbers(result) == numbers(straight)
+    assert curve(result) == curve(straight)
     assert (result["before"], result["after"]) == (straight["before"], straight["after"])
 
 
@@ -172,7 +153,7 @@ def test_killed_while_the_score_after_was_taken(
     result = train_user_rl(config(start, tmp_path), on_batch=heard.append)
     assert heard == []
     assert result["after"] == straight["after"]
-    assert numbers(result) == numbers(straight)
+    assert curve(result) == curve(straight)
 
 
 def test_a_lora_trains_and_is_merged(start: Path, tmp_path: Path) -> None:
@@ -183,9 +164,9 @@ def test_a_lora_trains_and_is_merged(start: Path, tmp_path: Path) -> None:
     before, _ = load_policy(start)
     after = parameters(tmp_path)
     assert set(after) == {name for name, _ in before.named_parameters()}
-    moved = {n for n, p in before.named_parameters() if not torch.equal(p, after[n])}
-    assert moved
-    assert all("proj" in name for name in moved)
+    changed_ones = {n for n, p in before.named_parameters() if not torch.equal(p, after[n])}
+    assert changed_ones
+    assert all("proj" in name for name in changed_ones)
 
 
 def test_accumulation_changes_memory_and_nothing_else(start: Path, tmp_path: Path) -> None:
@@ -319,8 +300,18 @@ def test_a_task_without_replay_opens_as_it_says() -> None:
     assert [(m.role, m.content) for m in messages] == [("system", "s"), ("user", "u")]
 
 
-def test_credit_compat_is_passed_on(start: Path) -> None:
-    assert config(start, Path("o"), credit=CreditConfig(compat=True)).credit.compat
+def test_credit_compat_is_passed_on(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a silent judge owes is missing data, or a reward of 0 as in the original."""
+    monkeypatch.setitem(REGISTRY.builtin, "silent", f"{__name__}:make_silent")
+    changed = {"batches": 1, "tasks": (TaskPart(name="behavior", judge="silent"),)}
+    changed |= {"measure": MeasureConfig(rows=0), "minibatches": 1}
+    invalid = {}
+    for compat in (False, True):
+        given = config(start, tmp_path / str(compat), credit=CreditConfig(compat=compat), **changed)
+        invalid[compat] = train_user_rl(given)["curve"][0]["credit/invalid"]
+    assert invalid[False] > invalid[True] == 0
 
 
 # ------------------------------------------------------------------------------------ scoring

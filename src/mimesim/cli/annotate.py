@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, note, say, stdout, table
+from mimesim.cli.output import emit_json, in_words, say, stdout, table
+from mimesim.cli.verdicts import Concurrency, Json, MaxInvalid, Seed, stop_above
 from mimesim.errors import UsageError
 
 if TYPE_CHECKING:
     from mimesim.judges.labeling import Count
-    from mimesim.judges.stored import Stored
 
 _SOURCE = "Episode file, run folder, or a corpus: name:place, a .jsonl of own logs, chitchat."
 
@@ -28,27 +28,28 @@ def command(
         Path, typer.Option("--out", help="Where labels are kept, .jsonl; resumes.")
     ] = Path("out/labels.jsonl"),
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the judges' calls and intervals.")] = 0,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, help="Questions at once.")
-    ] = 8,
-    max_invalid: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 1 above this share of failed verdicts.")
-    ] = 0.2,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    seed: Seed = 0,
+    concurrency: Concurrency = 8,
+    max_invalid: MaxInvalid = 0.2,
+    json: Json = False,
 ) -> None:
     """Label which behaviors occur where; counts with intervals, agreement of two annotators.
 
     Only what was said is read. Rules know words and order, not meaning: they are the weaker
     annotator. The same command again asks only for what is missing.
     """
-    from mimesim.judges.agree import states
-    from mimesim.judges.labeling import agreements, counts
+    from mimesim.judges.labeling import agreements, counts, read_dialogues, work_on
+    from mimesim.judges.stored import ask_judges, states
 
     names = judge or ["rule"]
-    if len(set(names)) < len(names):
-        raise UsageError(f"--judge names {names[0]!r} twice", expected="different annotators")
-    labeled = asyncio.run(_label(source, names, out, (limit, seed, concurrency)))
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"--judge names {twice[0]!r} twice", expected="different annotators")
+    dialogues = read_dialogues(source, limit=limit)
+    asking = ask_judges(
+        names, lambda one: work_on(dialogues, one, seed=seed), out, concurrency=concurrency
+    )
+    labeled = asyncio.run(asking)
     found = {name: counts(stored) for name, stored in labeled.items()}
     told = {name: states(stored) for name, stored in labeled.items()}
     for name, listed in found.items():
@@ -71,41 +72,7 @@ def command(
                 "out": str(out),
             }
         )
-    _judge_failures(told, max_invalid)
-
-
-def _judge_failures(told: dict[str, dict[str, int]], most: float) -> None:
-    for name, found in told.items():
-        asked = sum(found.get(state, 0) for state in ("scored", "failed", "refused"))
-        lost = asked - found.get("scored", 0)
-        if lost > most * asked:
-            note(f"{name}: {lost} of {asked} verdicts failed, more than {most:.1%}")
-            raise typer.Exit(BELOW_THRESHOLD)
-
-
-async def _label(
-    source: str, names: list[str], out: Path, how: tuple[int | None, int, int]
-) -> dict[str, list[Stored]]:
-    from mimesim.judges.labeling import read_dialogues, work_on
-    from mimesim.judges.load import make_judge
-    from mimesim.judges.stored import Verdicts
-    from mimesim.models.load import preflight
-
-    limit, seed, concurrency = how
-    dialogues = read_dialogues(source, limit=limit)
-    judges = {name: make_judge(name) for name in names}
-    labeled = {}
-    try:
-        for one in judges.values():
-            await preflight(one)
-        with Verdicts(out) as file:
-            for name, one in judges.items():
-                works = work_on(dialogues, one, seed=seed)
-                labeled[name] = await file.all(works, one.identity, concurrency=concurrency)
-    finally:
-        for one in judges.values():
-            await one.aclose()
-    return labeled
+    stop_above(told, max_invalid)
 
 
 def _show(name: str, listed: list[Count], *, json: bool) -> None:

@@ -207,16 +207,14 @@ class _Lines:
 
 
 def _tell_build(found: dict[str, Any], out: Path, *, json: bool) -> None:
+    from mimesim.corpora.reading import left_out
+
     for source in found["sources"]:
         parts = {part: figures.get("dialogues", 0) for part, figures in source["parts"].items()}
-        left = {
-            name.removeprefix("left_out_"): n
-            for name, n in source["counts"].items()
-            if name.startswith("left_out_")
-        }
+        left = left_out(source["counts"])
         text = f"{source['name']}: {in_words(parts)}"
         say(text + (f"; left out: {in_words(left)}" if left else ""), json=json)
-        _tell_overlap(source["counts"].get("left_out_overlap", 0), parts["train"], json=json)
+        _tell_overlap(left.get("overlap", 0), parts["train"], json=json)
         scrubbed = {n: c for n, c in source["counts"].items() if n.endswith("_masked")}
         if scrubbed:
             say(f"  contact data replaced: {in_words(scrubbed)}", json=json)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, note, say, stdout, table
+from mimesim.cli.output import emit_json, in_words, say, stdout, table
+from mimesim.cli.verdicts import Concurrency, Json, MaxInvalid, Seed, stop_above
 from mimesim.errors import UsageError
 
 if TYPE_CHECKING:
-    from mimesim.dialogue.episode import Episode
     from mimesim.judges.agree import Row
     from mimesim.judges.stored import Stored
 
@@ -35,20 +35,17 @@ def agree(
         Path | None, typer.Option("--out", help="Where verdicts are kept, .jsonl; resumes.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many episodes.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the judges' calls and intervals.")] = 0,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, help="Questions at once.")
-    ] = 8,
-    max_invalid: Annotated[
-        float, typer.Option(min=0, max=1, help="Exit 1 above this share of failed verdicts.")
-    ] = 0.2,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    seed: Seed = 0,
+    concurrency: Concurrency = 8,
+    max_invalid: MaxInvalid = 0.2,
+    json: Json = False,
 ) -> None:
     """Compare judges of behaviors: agreement, kappa, rank correlation, per behavior and measure.
 
     Verdicts are kept beside the episodes; the same command again asks only for what is missing.
     """
-    from mimesim.judges.agree import is_rated, rated_rows, rows_of, states
+    from mimesim.judges.agree import is_rated, rated_rows, rows_of
+    from mimesim.judges.stored import states
 
     if episodes.is_file() and is_rated(episodes):
         rows = rated_rows(episodes, seed=seed)
@@ -76,10 +73,7 @@ def agree(
                 "out": str(place),
             }
         )
-    worst = max((_failed(found) for found in told.values()), default=0.0)
-    if worst > max_invalid:
-        note(f"{worst:.1%} of the verdicts of one judge failed, more than {max_invalid:.1%}")
-        raise typer.Exit(BELOW_THRESHOLD)
+    stop_above(told, max_invalid)
 
 
 def _names(text: str) -> list[str]:
@@ -101,32 +95,21 @@ async def _judge(
     path: Path, names: list[str], out: Path, how: tuple[int | None, int, int]
 ) -> dict[str, list[Stored]]:
     from mimesim.judges.agree import HUMAN, read_human, work_on
-    from mimesim.judges.load import make_judge
-    from mimesim.judges.stored import Verdicts
-    from mimesim.models.load import preflight
+    from mimesim.judges.stored import ask_judges
     from mimesim.rollout.store import read_episodes
 
     limit, seed, concurrency = how
-    stored: list[Episode] = read_episodes(path)[:limit]
-    people = {name: read_human(name.removeprefix(HUMAN)) for name in names if HUMAN in name}
-    makers = {name: make_judge(name) for name in names if name not in people}
-    judged: dict[str, list[Stored]] = dict(people)
-    try:
-        for judge in makers.values():
-            await preflight(judge)
-        with Verdicts(out) as file:
-            for name, judge in makers.items():
-                works = work_on(stored, judge, seed=seed)
-                judged[name] = await file.all(works, judge.identity, concurrency=concurrency)
-    finally:
-        for judge in makers.values():
-            await judge.aclose()
-    return {name: judged[name] for name in names}
-
-
-def _failed(found: dict[str, Any]) -> float:
-    asked = sum(found.get(state, 0) for state in ("scored", "failed", "refused"))
-    return (asked - found.get("scored", 0)) / asked if asked else 0.0
+    stored = read_episodes(path)[:limit]
+    people = {
+        name: read_human(name.removeprefix(HUMAN)) for name in names if name.startswith(HUMAN)
+    }
+    judged = await ask_judges(
+        [name for name in names if name not in people],
+        lambda judge: work_on(stored, judge, seed=seed),
+        out,
+        concurrency=concurrency,
+    )
+    return {name: (people | judged)[name] for name in names}
 
 
 def _show(rows: list[Row], *, json: bool) -> None:

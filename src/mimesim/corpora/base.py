@@ -21,6 +21,9 @@ from mimesim.dialogue.types import Thought
 Side = Literal["user", "agent"]
 Split = Literal["", "train", "validation", "test"]
 
+OTHER: Mapping[Side, Side] = {"user": "agent", "agent": "user"}
+"""The side opposite to each."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXTS = ("id", "topic", "goal", "context", "earlier", "user_key", "language")
 
@@ -240,9 +243,9 @@ def cut_at_problem(
     return turns
 
 
-def order_key(dialogue_id: str) -> int:
-    """Return the place of a conversation in the fixed order, by hash of its id."""
-    return seeds.derive(0, "order", dialogue_id)
+def order_key(dialogue_id: str, seed: int = 0) -> int:
+    """Return the place of a conversation in the order of a seed, by hash of its id."""
+    return seeds.derive(seed, "order", dialogue_id)
 
 
 def learnt_side(dialogue_id: str) -> int:

@@ -142,7 +142,7 @@ def build(
         EnvironmentFault: the disk is full, or another process builds there.
     """
     sources = _sources(cfg)
-    infos = [reading.terms(source) for source in sources]
+    infos = [load.format_of(source.corpus, source.options).info for source in sources]
     _check_rights(cfg, infos)
     settings = _settings(cfg, sources)
     digest = seeds.fingerprint(jsonio.canonical(settings))

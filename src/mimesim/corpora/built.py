@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
-from mimesim.corpora import rows
+from mimesim.corpora import raw, rows
 from mimesim.corpora.base import Corpus, CorpusInfo, HumanDialogue
 from mimesim.corpora.splits import PARTS
-from mimesim.errors import DataError, MissingExtraError
+from mimesim.errors import DataError
 
 SCHEMA = "mimesim.build/1"
 MANIFEST, CARD, CARD_TEXT, REJECTS = "build.json", "card.json", "card.md", "rejects.jsonl"
 WORK = ".build"
 """Folder of an unfinished build."""
-
-_BATCH = 1000
 
 
 def is_built(folder: Path) -> bool:
@@ -63,8 +61,8 @@ def read_part(folder: Path, part: str) -> Iterator[HumanDialogue]:
         for line in jsonio.read_jsonl(path):
             yield rows.from_row(line.value, f"{path}:{line.number}")
     else:
-        for number, row in enumerate(_parquet(path), start=1):
-            yield rows.from_row(row, f"{path}#{number}")
+        for record in raw.parquet(raw.Source(str(path), path), _refuse):
+            yield rows.from_row(record.value, record.where)
 
 
 def load(folder: Path, *, limit: int | None = None) -> Corpus:
@@ -103,11 +101,5 @@ def _joint(folder: Path, parts: tuple[CorpusInfo, ...]) -> CorpusInfo:
     )
 
 
-def _parquet(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise MissingExtraError.for_extra("reading parquet", "data") from error
-    with parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=_BATCH):
-            yield from batch.to_pylist()
+def _refuse(where: str, reason: str, detail: str) -> None:
+    raise DataError(f"{reason}: {detail}", where=where, expected="a part as it was built")

@@ -26,7 +26,7 @@ _MEANING = {
     "parts_left_out": "parts of messages that are no text, such as images",
     "empty_turns": "turns without text, dropped",
     "merged_turns": "turns joined to the one before, of the same side",
-    "filtered_turns": "turns after which a conversation was cut for toxicity, and it",
+    "filtered_turns": "turns that a cut for toxicity took: the toxic one and all after it",
     "surrogates_replaced": "broken characters",
     "dialogues_scrubbed": "conversations in which contact data was replaced",
     "duplicate": "the same conversation again",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import __version__, jsonio
-from mimesim.corpora import built
+from mimesim.corpora import built, writing
 from mimesim.corpora.index import Index
 from mimesim.corpora.splits import PARTS
 from mimesim.errors import UsageError
@@ -78,9 +78,6 @@ def work_folder(out: Path, settings: Mapping[str, Any], *, fresh: bool) -> Path:
 
 def write_rejects(out: Path, index: Index, more: Iterable[Mapping[str, Any]] = ()) -> None:
     """Write what was left out: while reading, and `more` since."""
-    path = out / built.REJECTS
-    unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("wb") as stream:
+    with writing.whole_file(out / built.REJECTS) as unfinished, unfinished.open("wb") as stream:
         stream.writelines(index.rejects())
-        stream.writelines((jsonio.dumps(line) + "\n").encode("utf-8") for line in more)
-    unfinished.replace(path)
+        stream.writelines(map(jsonio.line_of, more))

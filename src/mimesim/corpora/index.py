@@ -156,7 +156,7 @@ class Index:
             keys: fingerprints of its group keys.
             origin: where it was read, as `file:line`.
         """
-        raw = (jsonio.dumps(row) + "\n").encode("utf-8")
+        raw = jsonio.line_of(row)
         start = self._spool.tell()
         self._spool.write(raw)
         self._base.execute(
@@ -219,7 +219,7 @@ class Index:
 
     def reject(self, row: Mapping[str, Any]) -> None:
         """Note what was left out, and why."""
-        self._rejects.write((jsonio.dumps(row) + "\n").encode("utf-8"))
+        self._rejects.write(jsonio.line_of(row))
 
     def rejects(self) -> Iterator[bytes]:
         """Yield the noted lines."""

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from mimesim import seeds
-from mimesim.corpora import load, rows
+from mimesim.corpora import base, load, rows
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, Record, Unfit
 from mimesim.corpora.cleaning import checks, overlap, pii
 from mimesim.corpora.cleaning.checks import Limits
@@ -202,7 +201,7 @@ class _Reader:
         entry = Entry(
             number=self._index.size,
             source=self._number,
-            place=seeds.derive(self._rules.seed, "order", dialogue.id),
+            place=base.order_key(dialogue.id, self._rules.seed),
             split=dialogue.split,
             words=sum(len(text.split()) for text in checks.texts_of(dialogue)),
             texts=array("q", texts),
@@ -251,11 +250,6 @@ class _Reader:
 
     def _earlier(self, number: int) -> HumanDialogue:
         return rows.from_row(self._index.row(number)[1], f"spool:{number}")
-
-
-def terms(source: Source) -> CorpusInfo:
-    """Return the terms of a source's corpus."""
-    return load.format_of(source.corpus, source.options).info
 
 
 def left_out(counts: Mapping[str, int]) -> dict[str, int]:

@@ -13,18 +13,18 @@ this file and in training rows only; nothing an agent reads is made from them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from mimesim import jsonio
-from mimesim.corpora.base import CorpusInfo, HumanDialogue, HumanTurn
+from mimesim.corpora.base import CorpusInfo, HumanDialogue, HumanTurn, Side, Split
 from mimesim.dialogue.types import Thought
 from mimesim.errors import DataError
 
 SCHEMA = "mimesim.dialogue/1"
 
 _TEXTS = ("topic", "goal", "context", "earlier", "user_key", "language")
-_SIDES = ("user", "agent")
-_SPLITS = ("", "train", "validation", "test")
+_SIDES = get_args(Side)
+_SPLITS = get_args(Split)
 
 
 def to_row(dialogue: HumanDialogue, info: CorpusInfo, *, split_key: str = "") -> dict[str, Any]:

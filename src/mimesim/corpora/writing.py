@@ -17,7 +17,7 @@ from mimesim.errors import DataError, MissingExtraError
 _BATCH = 500
 """Rows of a parquet row group."""
 
-Put = Callable[[dict[str, Any]], None]
+Put = Callable[[dict[str, Any]], object]
 CountTokens = Callable[[str], int]
 Totals = dict[tuple[int, str], Counter[str]]
 """Counts by (source, part): dialogues, turns, user_turns, words, user_words, tokens, user_tokens."""
@@ -46,7 +46,7 @@ def write_parts(
     totals: Totals = {}
     for part, order in arranged.orders.items():
         path = folder / f"{part}.{kind}"
-        with _finished(path) as unfinished, _writer(unfinished, kind) as put:
+        with whole_file(path) as unfinished, _writer(unfinished, kind) as put:
             for number in order:
                 source, row = index.row(number)
                 row["split"], row["split_key"] = part, f"{arranged.keys[number]:016x}"
@@ -105,8 +105,12 @@ def _count(total: Counter[str], row: Mapping[str, Any], tokens: CountTokens | No
 
 
 @contextmanager
-def _finished(path: Path) -> Iterator[Path]:
-    """Give a name for the unfinished file, and rename it once it is whole."""
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a name for the unfinished file, and rename it once it is whole.
+
+    Raises:
+        EnvironmentFault: the disk is full.
+    """
     unfinished = path.with_name(f"{path.name}.part")
     try:
         yield unfinished
@@ -124,11 +128,7 @@ def _writer(path: Path, kind: str) -> Iterator[Put]:
             yield put
         return
     with path.open("wb") as stream:
-        yield lambda row: _put_line(stream.write, row)
-
-
-def _put_line(write: Callable[[bytes], Any], row: Mapping[str, Any]) -> None:
-    write((jsonio.dumps(row) + "\n").encode("utf-8"))
+        yield lambda row: stream.write(jsonio.line_of(row))
 
 
 @contextmanager

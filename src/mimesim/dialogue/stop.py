@@ -122,8 +122,18 @@ class UserAction(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
 
 
+LEAVING: Mapping[str, StopReason] = {
+    UserAction.END: StopReason.USER_STOP,
+    UserAction.TRANSFER: StopReason.USER_TRANSFER,
+    UserAction.OUT_OF_SCOPE: StopReason.USER_OUT_OF_SCOPE,
+}
+"""How a user can leave, and the stop reason it gives."""
+
 END_MARKER = "###STOP###"
 """What our own simulators write to end a conversation."""
+
+USERLM_MARKER = "<|endconversation|>"
+"""What user models of the UserLM kind write, and the rows that they are measured by."""
 
 MARKERS: dict[str, UserAction] = {
     END_MARKER: UserAction.END,
@@ -132,7 +142,7 @@ MARKERS: dict[str, UserAction] = {
     "###DONE###": UserAction.END,
     "</finished>": UserAction.END,
     "[[TERMINATE CHAT]]": UserAction.END,
-    "<|endconversation|>": UserAction.END,
+    USERLM_MARKER: UserAction.END,
     "/close": UserAction.END,
 }
 """Every marker that simulators of the field end with, and what it means."""

@@ -224,7 +224,7 @@ class AgentMove:
         text: the public text as written, reasoning removed; goes through the action format.
         action: set when the agent already speaks typed actions (scripted agents).
         reasoning: private to the agent; stored apart, never shown to the user.
-        truncated: cut by the token cap.
+        finish_reason: `length` = cut by the token cap.
     """
 
     text: str

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio
-from mimesim.dialogue.stop import Party, StopReason, UserAction
+from mimesim.dialogue.stop import LEAVING, Party, StopReason, UserAction
 from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import PublicMessage, Reply, Role, Usage
 from mimesim.envs.actions import problem_of
@@ -28,18 +28,18 @@ from mimesim.envs.base import (
     StepResult,
     Task,
 )
+from mimesim.envs.load import NO_GYM
 from mimesim.errors import CallerError, ConfigError, DataError, UsageError, UserError
 from mimesim.scenarios.types import Scenario
 from mimesim.seeds import derive
 from mimesim.users import briefing
 from mimesim.users.base import User, UserRequest
 
-NAME = "conversation"
 MAX_TURNS = 20
 """User messages of a conversation whose scenario names no number."""
 SCHEMA = 1
 SPEC = GymSpec(
-    name=NAME,
+    name=NO_GYM,
     choices=(Choice.ACTION,),
     max_steps=1000,
     step_bounds=(0.0, 0.0),
@@ -49,11 +49,6 @@ SPEC = GymSpec(
     summary="a person of a scenario file and an agent, nothing else",
     scored=False,
 )
-_LEAVING = {
-    UserAction.END: StopReason.USER_STOP,
-    UserAction.TRANSFER: StopReason.USER_TRANSFER,
-    UserAction.OUT_OF_SCOPE: StopReason.USER_OUT_OF_SCOPE,
-}
 
 
 def read_scenarios(path: Path | str) -> list[Task]:
@@ -79,7 +74,7 @@ def read_scenarios(path: Path | str) -> list[Task]:
             raise DataError(f"id {scenario.id!r} stands in line {first} too", where=where)
         tasks.append(
             Task(
-                gym=NAME,
+                gym=NO_GYM,
                 id=scenario.id,
                 split="test",
                 groups=(scenario.id,),
@@ -163,7 +158,7 @@ class Talk:
         state = replace(self._state, history=(*self._state.history, said))
         if state.left is not None:
             self._state = replace(state, done=True)
-            return _result((), None, _LEAVING[state.left], Party.USER)
+            return _result((), None, LEAVING[state.left], Party.USER)
         if state.turns >= (self._scenario.max_turns or MAX_TURNS):
             self._state = replace(state, done=True)
             return _result((), None, StopReason.MAX_TURNS, Party.RUNNER)
@@ -171,7 +166,7 @@ class Talk:
         after = _heard(state, reply, self._scenario)
         self._state, self._failures = after, 0
         feedback = (PublicMessage(Role.USER, reply.utterance),) if reply.utterance else ()
-        reason = _LEAVING[reply.action] if after.done else None
+        reason = LEAVING[reply.action] if after.done else None
         return _result(feedback, reply, reason, Party.USER if reason else None)
 
     async def _ask(self, state: _State, text: str, scenario: Scenario) -> Reply:
@@ -204,7 +199,7 @@ class Talk:
         state = self._state
         return {
             "schema_version": SCHEMA,
-            "gym": NAME,
+            "gym": NO_GYM,
             "task_id": self._task.id,
             "seed": self._seed,
             "history": [{"role": m.role.value, "content": m.content} for m in state.history],
@@ -222,7 +217,7 @@ class Talk:
         """
         task_id = self._task.id if self._task is not None else None
         origin = (state["gym"], state["task_id"], state["schema_version"])
-        if origin != (NAME, task_id, SCHEMA):
+        if origin != (NO_GYM, task_id, SCHEMA):
             raise CallerError(f"a state of {origin} does not fit task {task_id!r}")
         self._seed = state["seed"]
         self._failures = 0
@@ -244,7 +239,7 @@ def _heard(state: _State, reply: Reply, scenario: Scenario) -> _State:
     if reply.utterance:
         history = (*history, PublicMessage(Role.USER, reply.utterance))
         turns += 1
-    leaves = reply.action in _LEAVING
+    leaves = reply.action in LEAVING
     grace = scenario.end.grace if reply.utterance else "none"
     return _State(
         history,
@@ -275,11 +270,11 @@ def _result(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """What stands where a gym would (`envs.load.Gym`): it makes no tasks and grades nothing."""
 
-    name: str = NAME
+    name: str = NO_GYM
     profiles: tuple[str, ...] = ("default",)
 
     def spec(self, profile: str) -> GymSpec:

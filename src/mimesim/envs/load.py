@@ -6,7 +6,6 @@ point in `mimesim.gyms`; nothing here knows a particular gym.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -197,15 +196,7 @@ def describe_gyms() -> list[dict[str, Any]]:
 
     An extension that cannot be described is left out with a warning.
     """
-    found = []
-    for name in REGISTRY.names():
-        try:
-            found.append(_describe(load_gym(name)))
-        except Exception as error:
-            if name in REGISTRY.builtin:
-                raise
-            warnings.warn(f"extension gym {name!r} is left out: {error}", stacklevel=2)
-    return found
+    return REGISTRY.each(lambda name: _describe(load_gym(name)))
 
 
 def describe_gym(name: str, profile: str | None = None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ pairs that were rated already (`human_label`, `judge_score`) are compared as the
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from mimesim import jsonio, seeds
 from mimesim.dialogue.episode import Episode
 from mimesim.errors import DataError
 from mimesim.judges.agreement import Comparison, compare, slot_score
-from mimesim.judges.base import Judge
+from mimesim.judges.base import Judge, Skipped
 from mimesim.judges.behavior import (
     BEHAVIOR,
     NEUTRAL,
@@ -68,11 +69,12 @@ def work_on(episodes: Iterable[Episode], judge: Judge, *, seed: int) -> list[Wor
 def _work(episode: Episode, judge: Judge, seed: int) -> Work:
     found = performance_of(episode)
     if isinstance(found, Unjudged):
+        skipped = Skipped(found.reason)
 
-        async def nobody() -> Any:
-            raise AssertionError("an unjudged episode is not asked about")
+        async def nobody() -> Skipped:
+            return skipped
 
-        return Work(episode.id, BEHAVIOR, "", nobody, unjudged=found.reason)
+        return Work(episode.id, BEHAVIOR, "", nobody)
     performance = found
 
     async def ask() -> Any:
@@ -106,7 +108,7 @@ def read_human(path: Path | str) -> list[Stored]:
             found.append(Stored.from_json(line.value, where))
             continue
         found.append(_human(line.value, f"{HUMAN}{Path(path).name}", where))
-    twice = [name for name, n in _counted(one.item for one in found).items() if n > 1]
+    twice = [name for name, n in Counter(one.item for one in found).items() if n > 1]
     if twice:
         raise DataError(f"the episode {twice[0]!r} is scored twice", where=str(path))
     return found
@@ -181,20 +183,6 @@ def _score(one: Stored, measure: str) -> float | None:
 def _order(about: Mapping[str, str]) -> list[str]:
     seen = set(about.values())
     return [*(name for name in behaviors.ids() if name in seen), *([NOBODY] * (NOBODY in seen))]
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return counts
-
-
-def states(stored: Iterable[Stored]) -> dict[str, Any]:
-    """Return how many verdicts there are of each state, and the reasons of those without a score."""
-    listed = list(stored)
-    reasons = _counted(one.reason for one in listed if one.state != SCORED)
-    return {**_counted(one.state for one in listed), "reasons": reasons}
 
 
 def is_rated(path: Path | str) -> bool:

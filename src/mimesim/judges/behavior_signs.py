@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from mimesim.judges.behavior_cues import Cues
 from mimesim.judges.behavior_talk import Move, Talk, bare, content
 from mimesim.scenarios import worlds
+from mimesim.scenarios.behaviors.load import CLAUSE
+from mimesim.scenarios.behaviors.pressure import SHORT
 from mimesim.scenarios.fields import says_field
 from mimesim.scenarios.manual import load
 from mimesim.stats.texts import words as tokens
 
-SHORT = 60
-"""Characters of a turn that can still be a burst."""
 _TERSE = 25
-_CLAUSE = re.compile(r"\b(?:and|also|plus)\b|[;?!.,]+")
 _PART = re.compile(r"\b(?:and|also|plus|so)\b|[;?!.,]+")
 _NOT = re.compile(r"(?<!\w)(?:no|not|never|none|cant|cannot|wont|dont|isnt|doesnt|im not)(?!\w)")
 _CLAIMED = ("member_level", "payment_method")
@@ -303,7 +302,7 @@ def _b12(talk: Talk, cues: Cues) -> Signs:
     best, most = None, 0.0
     for move in talk.moves:
         lines = [bare(line) for line in move.raw.splitlines()]
-        parts = [part for line in lines for part in _CLAUSE.split(line) if part.strip()]
+        parts = [part for line in lines for part in CLAUSE.split(line) if part.strip()]
         asked = sum(bool(cues.find("request", part)) or _plain_ask(part) * 0.5 for part in parts)
         if asked > most:
             best, most = move, asked

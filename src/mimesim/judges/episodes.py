@@ -72,7 +72,7 @@ def dialogue_of(episode: Episode) -> Dialogue:
 def _of_gym(episode: Episode, private: Mapping[str, Any]) -> Performance | Unjudged:
     planned = {str(use["id"]): use.get("params", {}) for use in private.get("behavior") or []}
     played = _played(episode.user.name if episode.user else "", planned)
-    if len(played) > 1:
+    if played is None or len(played) > 1:
         return Unjudged("several_behaviors")
     behavior = next(iter(played), None)
     thoughts = {one["turn"]: Thought(one["text"]) for one in private.get("thoughts", [])}
@@ -93,8 +93,8 @@ def _of_gym(episode: Episode, private: Mapping[str, Any]) -> Performance | Unjud
     )
 
 
-def _played(user: str, planned: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return behavior -> parameters of what was played.
+def _played(user: str, planned: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return behavior -> parameters of what was played; None = a mixture that no id names.
 
     A scripted user of a fixed kind does as its kind does, whatever its scenario says; parameters
     are known only where the two agree.
@@ -104,7 +104,7 @@ def _played(user: str, planned: Mapping[str, Any]) -> Mapping[str, Any]:
         return planned
     if kind in behaviors.ids():
         return {kind: planned.get(kind, {})}
-    return {} if kind in _ORDINARY else {"": {}, kind: {}}
+    return {} if kind in _ORDINARY else None
 
 
 def _of_task(episode: Episode) -> Performance:

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, model_validator
 
 from mimesim import jsonio, prompts
-from mimesim.dialogue.types import Identity, PublicMessage
+from mimesim.dialogue.types import PublicMessage
 from mimesim.errors import ContextExceeded
 from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, Skipped, Verdict
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.models.cache import Cached, CacheStore, complete
-from mimesim.models.load import preflight
+from mimesim.models.load import ModelParty
 from mimesim.models.structured import Answer, UnreadableError, ask, parse, visible
 
 T = TypeVar("T", bound=BaseModel)
@@ -107,7 +107,7 @@ class JudgeSettings:
     constrain: bool = True
 
 
-class RubricJudge:
+class RubricJudge(ModelParty):
     """A judge on a chat model.
 
     Args:
@@ -127,17 +127,12 @@ class RubricJudge:
         store: CacheStore | None = None,
         precheck: Callable[[JudgeRequest[Any]], str] | None = None,
     ) -> None:
-        self._model = model
         self._settings = settings or JudgeSettings()
         self._store = store
         self._precheck = precheck
-        speaker = model.identity
-        self.identity = Identity(
-            "llm",
-            name or f"model:{speaker.name}",
-            model=speaker.model,
-            endpoint_host=speaker.endpoint_host,
-            revision=speaker.revision,
+        super().__init__(
+            model,
+            name,
             prompt_hash=prompts.prompt_hash(*sorted(n for n in prompts.names() if _is_ours(n))),
             sampling=asdict(self._settings),
         )
@@ -171,17 +166,9 @@ class RubricJudge:
             raise ContextExceeded(error.detail, party="judge") from error
         return _result(answer)
 
-    async def preflight(self) -> None:
-        """Check the endpoint of the model, if it has one.
-
-        Raises:
-            EnvironmentFault: it is not fit; one line.
-        """
-        await preflight(self._model)
-
     async def aclose(self) -> None:
         """Close the model and the cache; twice is harmless."""
-        await self._model.aclose()
+        await super().aclose()
         if self._store is not None:
             self._store.close()
 

@@ -8,6 +8,7 @@ for again the next time. What a judge wrote stands under `private`.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import Any
 from mimesim import jsonio, seeds
 from mimesim.dialogue.types import Identity
 from mimesim.errors import ContextExceeded, DataError, InfraError
-from mimesim.judges.base import Failed, JudgeResult, Verdict
+from mimesim.judges.base import Failed, Judge, JudgeResult, Verdict
+from mimesim.judges.load import make_judge
+from mimesim.models.load import preflight
 
 SCHEMA = "mimesim.verdict/1"
 SCORED, FAILED, REFUSED, SKIPPED = "scored", "failed", "refused", "skipped"
@@ -79,8 +82,7 @@ class Work:
 
     Attributes:
         text_key: fingerprint of what the judge reads.
-        ask: puts it.
-        unjudged: why it is not put at all; empty = it is.
+        ask: puts it; of what is not to be judged, a `Skipped` without asking anybody.
     """
 
     item: str
@@ -88,7 +90,6 @@ class Work:
     text_key: str
     ask: Callable[[], Awaitable[JudgeResult[Any]]]
     behavior: str | None = None
-    unjudged: str = ""
 
 
 def judge_key(identity: Identity) -> str:
@@ -128,7 +129,6 @@ class Verdicts:
         judge: Identity,
         *,
         concurrency: int = 8,
-        done: Callable[[], None] = lambda: None,
     ) -> list[Stored]:
         """Return the verdicts on `works` in their order; those that are known are not asked again.
 
@@ -157,7 +157,6 @@ class Verdicts:
                 found = await _asked(work, blank)
             self._file.append(found.to_json())
             self._known[_key(found)] = found
-            done()
             return found
 
         tasks: list[asyncio.Task[Stored]] = []
@@ -181,9 +180,46 @@ class Verdicts:
         self.close()
 
 
+async def ask_judges(
+    names: Iterable[str],
+    works: Callable[[Judge], Iterable[Work]],
+    path: Path | str,
+    *,
+    concurrency: int = 8,
+) -> dict[str, list[Stored]]:
+    """Put questions to several judges, one after the other, and keep all verdicts in one file.
+
+    Args:
+        names: door names; all of the judges must be reachable before the first is asked.
+        works: what there is to ask a judge.
+        path: the file, see `Verdicts`.
+        concurrency: questions at once.
+
+    Raises:
+        UsageError: no such judge, it cannot be reached, or the file is damaged.
+    """
+    judges = {name: make_judge(name) for name in names}
+    try:
+        for judge in judges.values():
+            await preflight(judge)
+        with Verdicts(path) as file:
+            return {
+                name: await file.all(works(judge), judge.identity, concurrency=concurrency)
+                for name, judge in judges.items()
+            }
+    finally:
+        for judge in judges.values():
+            await judge.aclose()
+
+
+def states(stored: Iterable[Stored]) -> dict[str, Any]:
+    """Return how many verdicts there are of each state, and the reasons of those without a score."""
+    listed = list(stored)
+    reasons = Counter(one.reason for one in listed if one.state != SCORED)
+    return {**Counter(one.state for one in listed), "reasons": dict(reasons)}
+
+
 async def _asked(work: Work, blank: Stored) -> Stored:
-    if work.unjudged:
-        return replace(blank, reason=work.unjudged)
     try:
         result = await work.ask()
     except InfraError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol, cast, runtime_checkable
 
 from mimesim.errors import ConfigError, MissingExtraError, UsageError
@@ -78,6 +79,34 @@ async def preflight(model: object) -> None:
     inner = model.model if isinstance(model, Cached) else model
     if isinstance(inner, Reachable):
         await inner.preflight()
+
+
+class ModelParty:
+    """A party that speaks through one chat model, which it owns: judge, partner, player, agent."""
+
+    def __init__(
+        self, model: ChatModel, name: str, *, prompt_hash: str, sampling: Mapping[str, Any]
+    ) -> None:
+        self._model = model
+        self.identity = replace(
+            model.identity,
+            kind="llm",
+            name=name or f"model:{model.identity.name}",
+            prompt_hash=prompt_hash,
+            sampling=sampling,
+        )
+
+    async def preflight(self) -> None:
+        """Check the endpoint of the model, if it has one.
+
+        Raises:
+            EnvironmentFault: it is not fit; one line.
+        """
+        await preflight(self._model)
+
+    async def aclose(self) -> None:
+        """Close the model; twice is harmless."""
+        await self._model.aclose()
 
 
 def make_chat_model(name: str, *, options: Mapping[str, Any] | None = None) -> ChatModel:

@@ -128,8 +128,7 @@ async def run_episode(task: Task, gym: GymEnv, agent: Agent, setup: Setup) -> Ep
         recorder.error(conversation.place, error, attempt=setup.header.attempt)
         detail = type(error).__name__
         stop = recorder_stop(recorder, StopReason.INTERNAL_ERROR, Party.ENV, None, detail)
-    spent = {"user": gym.user_usage + recorder.lost_usage, "judge": gym.judge_usage}
-    return recorder.finish(stop, spent)
+    return recorder.finish(stop, _spent(gym, recorder))
 
 
 def failed_before_start(task: Task, setup: Setup, error: Exception) -> Episode:
@@ -292,13 +291,8 @@ class _Conversation:
         return recorder_stop(self._recorder, reason, Party.RUNNER, limit, detail)
 
     def _usage(self) -> Usage:
-        return total_usage(
-            {
-                "agent": self._recorder.agent_usage,
-                "user": self._gym.user_usage + self._recorder.lost_usage,
-                "judge": self._gym.judge_usage,
-            }
-        )
+        spent = _spent(self._gym, self._recorder)
+        return total_usage({"agent": self._recorder.agent_usage, **spent})
 
     async def _move(self, view: AgentView) -> AgentMove:
         """Ask the agent; an empty answer is asked for once more.
@@ -382,6 +376,11 @@ def _gym_boundary() -> Iterator[None]:
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
         raise EnvError(detail, reason=StopReason.INTERNAL_ERROR) from error
+
+
+def _spent(gym: GymEnv, recorder: Recorder) -> dict[str, Usage]:
+    """Return what user and judge used so far, turns that came to nothing included."""
+    return {"user": gym.user_usage + recorder.lost_usage, "judge": gym.judge_usage}
 
 
 def _finite(result: StepResult) -> StepResult:

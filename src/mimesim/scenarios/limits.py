@@ -50,6 +50,7 @@ def reads_of(when: tuple[Mapping[str, Any], ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
+@lru_cache(maxsize=256)
 def bounds(text: str) -> tuple[int, int]:
     """Return the smallest and the largest number (up to 10**9) that a comparison admits.
 
@@ -67,15 +68,12 @@ def bounds(text: str) -> tuple[int, int]:
     return 0, number - (sign == "<")
 
 
-_bounds = lru_cache(maxsize=256)(bounds)
-
-
 def _meets(key: str, wanted: Any, record: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
     if key == AGE:
         value: Any = days_since_purchase(record, env)
     else:
         value = record[key] if key in record else env[key]
     if isinstance(wanted, str):
-        low, high = _bounds(wanted)
+        low, high = bounds(wanted)
         return low <= int(value) <= high
     return str(value) in wanted

@@ -6,19 +6,18 @@ The scenario holds only what a real customer would know; the whole row rides alo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from mimesim.errors import DataError
+from mimesim.scenarios.fields import value_text
 from mimesim.scenarios.procedure import gold, required_fields, verdict
+from mimesim.scenarios.records import GOAL_FIELD
 from mimesim.scenarios.replay import replayed
 from mimesim.scenarios.types import BehaviorUse, Manual, Row, Scenario, Withhold
 
 CUSTOMER_KNOWS = ("days", "receipt", "disputed_amount", "info_source")
 """Keys of `env` that a real customer knows too."""
-
-_SLOT = re.compile(r"\{(\w+)\}")
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
@@ -27,12 +26,7 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
     Raises:
         KeyError: a name without a value.
     """
-
-    def one(match: re.Match[str]) -> str:
-        value = values[match.group(1)]
-        return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-    return _SLOT.sub(one, template)
+    return GOAL_FIELD.sub(lambda slot: value_text(values, slot[1]), template)
 
 
 def customer_facts(row: Row) -> dict[str, Any]:

@@ -50,17 +50,8 @@ def to_view(row: Row, *, compat: bool = False) -> dict[str, Any]:
     }
     if compat:
         view = {key: jsonio.dumps(value) for key, value in view.items()}
-    plain = {
-        "flow": row.flow,
-        "subflow": row.subflow,
-        "turn_budget": row.turn_budget,
-        "index": row.index,
-        "source": row.source,
-        "seed": row.seed,
-        "split": row.split,
-        "replay": row.replay,
-    }
-    return view | plain
+    told = row.to_json()
+    return view | {key: told[key] for key in _PLAIN}
 
 
 def from_view(obj: Any, where: str) -> Row:

@@ -58,7 +58,7 @@ def ece(
     """Return sum_b n_b/n |simulated - human| over difficulty bins [0, cut), ..., [cut, 1].
 
     Args:
-        simulated: success of each task in one run, in [0, 1]. human: the same of people.
+        simulated: success of each task in one run, in [0, 1].
         human: success of each task with people.
         difficulty: frozen success rate of each task, which chooses its bin.
         cuts: inner borders of the bins.

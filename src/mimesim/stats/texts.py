@@ -52,9 +52,14 @@ def yule_k(tokens: Sequence[str]) -> float:
     return 1e4 * (sum(f * f for f in Counter(tokens).values()) - n) / (n * n) if n else 0.0
 
 
+def ngrams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    """Return all runs of `n` tokens, in order."""
+    return list(zip(*(tokens[i:] for i in range(n)), strict=False))
+
+
 def distinct_n(tokens: Sequence[str], n: int) -> float:
     """Return distinct n-grams over all n-grams; 0 without any."""
-    grams = list(zip(*(tokens[i:] for i in range(n)), strict=False))
+    grams = ngrams(tokens, n)
     return len(set(grams)) / len(grams) if grams else 0.0
 
 

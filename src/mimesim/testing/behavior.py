@@ -17,7 +17,6 @@ from typing import Any
 
 from mimesim import jsonio
 from mimesim.dialogue.types import PublicMessage, Role
-from mimesim.errors import MimesimError
 from mimesim.scenarios import behaviors
 from mimesim.scenarios.behaviors import Behavior, Situation, closing
 from mimesim.scenarios.compose import compose, with_behavior
@@ -25,6 +24,7 @@ from mimesim.scenarios.fields import fold, says
 from mimesim.scenarios.manual import load
 from mimesim.scenarios.types import Row
 from mimesim.seeds import generator
+from mimesim.testing.findings import Finding, failed, need
 
 _CASES = 120
 _LEAST_APPLICABLE = 3
@@ -35,15 +35,6 @@ _LINES = (
     *("hi", "no. wrong!!", "i want my money back and also a pony, now", "ok thanks, bye"),
     *("", "yes i am a gold member, order 5512093381", "\u2019\u201c\u2028 \U0001f600", "forget it"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """How one check ended; `told` says what was seen, or what is wrong."""
-
-    name: str
-    ok: bool
-    told: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +71,11 @@ def check_behavior(
     return [_found(name, check) for name, check in checks]
 
 
-class _Wrong(Exception):
-    """What a check found wrong."""
-
-
 def _found(name: str, check: Callable[[], str]) -> Finding:
     try:
         return Finding(name, ok=True, told=check())
-    except (_Wrong, MimesimError) as error:
-        return Finding(name, ok=False, told=str(error))
     except Exception as error:  # noqa: BLE001 - somebody else's behavior may raise anything
-        return Finding(name, ok=False, told=f"{type(error).__name__}: {error}")
+        return failed(name, error)
 
 
 def _cases(seed: int) -> list[Situation]:
@@ -99,22 +84,17 @@ def _cases(seed: int) -> list[Situation]:
     return [Situation(row, manual) for row in rows]
 
 
-def _need(condition: object, told: str) -> None:
-    if not condition:
-        raise _Wrong(told)
-
-
 def _description(behavior: Behavior) -> str:
     told = behavior.described
-    _need(behavior.id.isidentifier(), f"id {behavior.id!r} is no plain word")
-    _need(_NAME.fullmatch(told.name), f"name {told.name!r} is not snake_case")
-    _need(told.definition.strip().endswith("."), "the definition is no sentence")
-    _need(told.min_turns >= 1, "min_turns is below 1")
-    _need(told.contrasts, "no neighbor: name what it is easily taken for, and how to tell")
+    need(behavior.id.isidentifier(), f"id {behavior.id!r} is no plain word")
+    need(_NAME.fullmatch(told.name), f"name {told.name!r} is not snake_case")
+    need(told.definition.strip().endswith("."), "the definition is no sentence")
+    need(told.min_turns >= 1, "min_turns is below 1")
+    need(told.contrasts, "no neighbor: name what it is easily taken for, and how to tell")
     for other, contrast in told.contrasts.items():
-        _need(other != behavior.id, "it is its own neighbor")
+        need(other != behavior.id, "it is its own neighbor")
         behaviors.get(other)
-        _need(len(contrast.split()) >= 3, f"the contrast to {other} says nothing")
+        need(len(contrast.split()) >= 3, f"the contrast to {other} says nothing")
     return f"{told.name}, {len(told.contrasts)} neighbors, {told.min_turns} turns"
 
 
@@ -125,8 +105,8 @@ def _playing(behavior: Behavior, cases: Sequence[Situation]) -> list[Situation]:
 def _applicability(behavior: Behavior, cases: Sequence[Situation]) -> str:
     playing = _playing(behavior, cases)
     again = [behavior.applicable(case) for case in cases]
-    _need(again == [case in playing for case in cases], "asked twice, it answers differently")
-    _need(len(playing) >= _LEAST_APPLICABLE, f"it applies to {len(playing)} of {len(cases)} cases")
+    need(again == [case in playing for case in cases], "asked twice, it answers differently")
+    need(len(playing) >= _LEAST_APPLICABLE, f"it applies to {len(playing)} of {len(cases)} cases")
     return f"applies to {len(playing)} of {len(cases)} cases"
 
 
@@ -135,13 +115,13 @@ def _parameters(behavior: Behavior, cases: Sequence[Situation]) -> str:
     for number, case in enumerate(_playing(behavior, cases)):
         params = behavior.derive_params(case, generator(number, "params"))
         again = behavior.derive_params(case, generator(number, "params"))
-        _need(params == again, "the same generator gives other parameters")
+        need(params == again, "the same generator gives other parameters")
         text = jsonio.dumps(params)
-        _need(jsonio.loads(text) == params, f"not plain JSON values: {text[:80]}")
+        need(jsonio.loads(text) == params, f"not plain JSON values: {text[:80]}")
         missing = set(behavior.told) - set(params)
-        _need(not missing, f"told names {sorted(missing)}, which are no parameters")
+        need(not missing, f"told names {sorted(missing)}, which are no parameters")
         undocumented = set(params) - set(behavior.described.params)
-        _need(not undocumented, f"taxon.params does not explain {sorted(undocumented)}")
+        need(not undocumented, f"taxon.params does not explain {sorted(undocumented)}")
         seen.add(text)
     return f"{len(seen)} different draws"
 
@@ -152,19 +132,19 @@ def _directive(behavior: Behavior, cases: Sequence[Situation]) -> str:
         row = with_behavior(case, behavior, generator(number, "directive"))
         text = row.directive
         longest = max(longest, len(text))
-        _need(text == behavior.directive(row.params), "the same parameters give another directive")
-        _need(text.rstrip().endswith(closing()), "it does not end with behaviors.closing()")
+        need(text == behavior.directive(row.params), "the same parameters give another directive")
+        need(text.rstrip().endswith(closing()), "it does not end with behaviors.closing()")
         words = [str(word) for word in behavior.words(row.params).values()]
         for word in words:
-            _need(says(text, word), f"it does not tell {word!r}")
+            need(says(text, word), f"it does not tell {word!r}")
         own = fold(text.replace(closing(), ""))
-        _need(fold(behavior.name.replace("_", " ")) not in own, "it names the behavior")
+        need(fold(behavior.name.replace("_", " ")) not in own, "it names the behavior")
         for key, value in row.params.items():
             if key not in behavior.told and isinstance(value, str) and len(value) >= _DISTINCTIVE:
                 inside = any(says(word, value) for word in words)
-                _need(inside or not says(own, value), f"it tells {key}, which is not in told")
+                need(inside or not says(own, value), f"it tells {key}, which is not in told")
         problems = behavior.problems(Situation(row, case.manual))
-        _need(not problems, "; ".join(problems))
+        need(not problems, "; ".join(problems))
     return f"at most {longest} characters"
 
 
@@ -175,16 +155,16 @@ def _rule_check(behavior: Behavior, cases: Sequence[Situation]) -> str:
         played = Situation(row, case.manual)
         for turns in _transcripts(row, number):
             score = behavior.check(turns, played, row.params)
-            _need(score == behavior.check(turns, played, row.params), "it scores differently twice")
-            _need(score is None or 0 <= score <= 1, f"a score of {score!r}")
-            _need(score is None or behavior.has_check, "it scores although has_check is false")
+            need(score == behavior.check(turns, played, row.params), "it scores differently twice")
+            need(score is None or 0 <= score <= 1, f"a score of {score!r}")
+            need(score is None or behavior.has_check, "it scores although has_check is false")
             unsaid = [turn for turn in turns if turn.role is Role.AGENT]
             silent = behavior.check(unsaid, played, row.params)
-            _need(not silent, f"{silent!r} for a customer who said nothing")
+            need(not silent, f"{silent!r} for a customer who said nothing")
             scores.append(score)
     if not behavior.has_check:
         return "none"
-    _need(any(score is not None for score in scores), "it never scores anything")
+    need(any(score is not None for score in scores), "it never scores anything")
     return f"{len(scores)} transcripts scored"
 
 
@@ -211,5 +191,5 @@ def _dialogues(behavior: Behavior, dialogues: Sequence[Dialogue]) -> str:
         same = score is one.expected or (
             None not in (score, one.expected) and abs((score or 0) - (one.expected or 0)) < 1e-6
         )
-        _need(same, f"{one.id}: {score!r} instead of {one.expected!r}")
+        need(same, f"{one.id}: {score!r} instead of {one.expected!r}")
     return f"{len(dialogues)} dialogues"

@@ -17,12 +17,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from mimesim.dialogue.types import Role
-from mimesim.errors import MimesimError
 from mimesim.judges.base import Failed, Judge, JudgeRequest, JudgeResult, Skipped, Verdict
 from mimesim.judges.behavior import judge_performance
 from mimesim.judges.behavior_talk import Performance, Said
 from mimesim.scenarios import behaviors
-from mimesim.testing.behavior import Finding
+from mimesim.testing.findings import Finding, failed, need
 
 _GOAL = "send the boots back"
 _FACTS = {"order_id": "7734105526", "member_level": "bronze", "payment_method": "paypal"}
@@ -56,10 +55,6 @@ _ORDERS = (
 )
 _LEAST_APART = 0.75
 """Share of the behaviors whose play must score above a plain conversation."""
-
-
-class _Wrong(Exception):
-    """What a check found wrong."""
 
 
 class _Counting:
@@ -108,15 +103,8 @@ async def _found(
 ) -> Finding:
     try:
         return Finding(name, ok=True, told=await check(judge, seed))
-    except (_Wrong, MimesimError) as error:
-        return Finding(name, ok=False, told=str(error))
     except Exception as error:  # noqa: BLE001 - somebody else's judge may raise anything
-        return Finding(name, ok=False, told=f"{type(error).__name__}: {error}")
-
-
-def _need(condition: object, told: str) -> None:
-    if not condition:
-        raise _Wrong(told)
+        return failed(name, error)
 
 
 def _performance(behavior: str | None, lines: Sequence[str]) -> Performance:
@@ -130,22 +118,22 @@ async def _value(judge: Judge, performance: Performance, seed: int) -> Any:
     """Return the verdict; None = it failed or was refused.
 
     Raises:
-        _Wrong: something else than a result, or values of a wrong kind.
+        Wrong: something else than a result, or values of a wrong kind.
     """
     result = await judge_performance(judge, performance, seed=seed)
-    _need(isinstance(result, Verdict | Failed | Skipped), f"returns {type(result).__name__}")
+    need(isinstance(result, Verdict | Failed | Skipped), f"returns {type(result).__name__}")
     if not isinstance(result, Verdict):
-        _need(result.reason, "no verdict, and no reason for it")
+        need(result.reason, "no verdict, and no reason for it")
         return None
     for name, value in result.value.model_dump().items():
         number = isinstance(value, float) and 0 <= value <= 1
-        _need(number or isinstance(value, bool | str), f"{name} is {value!r}")
+        need(number or isinstance(value, bool | str), f"{name} is {value!r}")
     return result.value
 
 
 async def _identity(judge: Judge, seed: int) -> str:
     who = judge.identity
-    _need(who.kind and who.name, "identity without kind or name")
+    need(who.kind and who.name, "identity without kind or name")
     return f"{who.kind}, {who.name}"
 
 
@@ -154,9 +142,9 @@ async def _form(judge: Judge, seed: int) -> str:
         await _value(judge, _performance(b, lines), seed) for b, (_, lines) in _PLAYED.items()
     ]
     decided = [value for value in values if value is not None]
-    _need(decided, "no verdict on any of the behaviors")
+    need(decided, "no verdict on any of the behaviors")
     silent = [value for value in decided if not value.why.strip()]
-    _need(not silent, f"{len(silent)} verdicts do not say why")
+    need(not silent, f"{len(silent)} verdicts do not say why")
     return f"{len(decided)} verdicts on {len(values)} behaviors"
 
 
@@ -172,15 +160,15 @@ async def _told_apart(judge: Judge, seed: int) -> str:
         if shown.exhibit <= plain.exhibit:
             level.append(behaviors.get(behavior).name)
     told = f"{above} of {compared} behaviors score above a plain conversation"
-    _need(compared and above >= _LEAST_APART * compared, told + ": not " + ", ".join(level))
+    need(compared and above >= _LEAST_APART * compared, told + ": not " + ", ".join(level))
     return told
 
 
 async def _neutral(judge: Judge, seed: int) -> str:
     easy = await _value(judge, _performance(None, _PLAIN), seed)
     hard = await _value(judge, _performance(None, _PLAYED["B13"][1]), seed)
-    _need(easy is not None and hard is not None, "no verdict")
-    _need(easy.cooperative > hard.cooperative, "insults are as cooperative as thanks")
+    need(easy is not None and hard is not None, "no verdict")
+    need(easy.cooperative > hard.cooperative, "insults are as cooperative as thanks")
     return f"cooperative {easy.cooperative:.2f}, insulting {hard.cooperative:.2f}"
 
 
@@ -188,7 +176,7 @@ async def _repeats(judge: Judge, seed: int) -> str:
     asked = _performance("B9", _PLAYED["B9"][1])
     first, second = [await _value(judge, asked, seed) for _ in range(2)]
     if judge.identity.kind == "rule":
-        _need(first == second, "a rule decides differently the second time")
+        need(first == second, "a rule decides differently the second time")
     return "the same verdict" if first == second else "another verdict: it is a model"
 
 
@@ -196,7 +184,7 @@ async def _silence(judge: Judge, seed: int) -> str:
     counting = _Counting(judge)
     before = Performance("B9", _GOAL, (Said(Role.USER, _START, replayed=True),))
     result = await judge_performance(counting, before, seed=seed)
-    _need(isinstance(result, Skipped) and not counting.asked, "asked about a silent customer")
+    need(isinstance(result, Skipped) and not counting.asked, "asked about a silent customer")
     return "nobody is asked about a customer who said nothing"
 
 

@@ -14,10 +14,9 @@ from transformers import AutoTokenizer
 
 from mimesim.errors import EnvironmentFault
 from mimesim.models import templates
-from mimesim.models.embedded import embedded_folder
 from mimesim.models.local import quiet_loading
 from mimesim.train.material import gather, read_corpus
-from mimesim.train.midtrain import UserConfig, wanted
+from mimesim.train.midtrain import UserConfig, model_place, wanted
 from mimesim.train.rows import TrainRow
 from mimesim.train.sft import check_rows
 
@@ -95,7 +94,7 @@ def _shown(tokenizer: Any, row: TrainRow) -> dict[str, Any]:
 
 
 def _tokenizer(model: str) -> Any:
-    place = str(embedded_folder()) if model == "embedded" else model.removeprefix("hf:")
+    place = model_place(model)
     try:
         with quiet_loading():
             tokenizer = AutoTokenizer.from_pretrained(place)

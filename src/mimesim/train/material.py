@@ -1,8 +1,8 @@
 """What a user training works with: rows to learn from, rows to validate on, rows to score.
 
 A corpus that `mimesim data build` made has its splits; any other one is split by the hash of its
-conversations' ids, those of one person or one instruction together. Scores are taken of every corpus apart, so each gives the same number of
-conversations, in hash order.
+conversations' ids, those of one person or one instruction together. Scores are taken of every
+corpus apart, so each gives the same number of conversations, in hash order.
 """
 
 from __future__ import annotations

@@ -271,11 +271,19 @@ def _finished(out: Path, digest: str) -> dict[str, Any] | None:
 
 
 def _load_model(cfg: UserConfig) -> Loaded:
-    place = str(embedded_folder()) if cfg.model == "embedded" else cfg.model.removeprefix("hf:")
-    loaded = load_pretrained(place, dtype=cfg.dtype)
+    loaded = load_pretrained(model_place(cfg.model), dtype=cfg.dtype)
     templates.prepare(loaded.tokenizer)
     loaded.model.generation_config.eos_token_id = templates.end_of_turn_id(loaded.tokenizer)
     return loaded._replace(model=loaded.model.to(cfg.launch.place()))
+
+
+def model_place(model: str) -> str:
+    """Return the folder or hub id of a model that is named as in `UserConfig.model`.
+
+    Raises:
+        EnvironmentFault: it is the embedded one, which is not installed.
+    """
+    return str(embedded_folder()) if model == "embedded" else model.removeprefix("hf:")
 
 
 def wanted(cfg: UserConfig) -> Wanted:

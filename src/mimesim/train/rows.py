@@ -8,10 +8,10 @@ dropped from the oldest turn on; the system text always stays. Paper: mid-traini
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from mimesim import prompts
 from mimesim.corpora.base import HumanDialogue
@@ -100,42 +100,79 @@ def midtrain_rows(tokenizer: Any, dialogues: Iterable[HumanDialogue], max_length
         EnvironmentFault: the tokenizer's template is not fit for training.
         DataError: not one dialogue has a token to learn.
     """
+
+    def lay(dialogue: HumanDialogue) -> Laid:
+        system, *talk = reverse(dialogue)
+        return Laid([system], talk)
+
+    return make_rows(tokenizer, dialogues, max_length, lay)
+
+
+class Laid(NamedTuple):
+    """A conversation as messages: those that always stay, and the turns."""
+
+    head: Sequence[ChatMessage]
+    talk: Sequence[ChatMessage]
+
+
+def make_rows(
+    tokenizer: Any,
+    dialogues: Iterable[HumanDialogue],
+    max_length: int,
+    lay: Callable[[HumanDialogue], Laid | str],
+    *,
+    stride: int = 1,
+    tell: Callable[[HumanDialogue, int], Mapping[str, int]] | None = None,
+) -> Rows:
+    """Tokenize dialogues, one row each, their oldest turns left out until they fit.
+
+    Args:
+        tokenizer: with a template that is fit for training.
+        dialogues: what is learnt from.
+        max_length: tokens that a row may have.
+        lay: gives the messages of a dialogue, or the reason for which it is left out.
+        stride: turns that are dropped together (see `cut`).
+        tell: gives further counts of a row, from its dialogue and the turns left out.
+
+    Raises:
+        EnvironmentFault: the tokenizer's template is not fit for training.
+        DataError: not one dialogue has a token to learn.
+    """
     facts = templates.check_template(tokenizer)
     counts: Counter[str] = Counter()
     rows = []
     for dialogue in dialogues:
         counts["dialogues"] += 1
-        system, *talk = reverse(dialogue)
-        low, masked = cut(tokenizer, facts, ([system], talk), max_length, counts)
+        laid = lay(dialogue)
+        if isinstance(laid, str):
+            counts[laid] += 1
+            continue
+        low, masked = cut(tokenizer, facts, laid, max_length, counts, stride=stride)
         counts["turns_dropped"] += low
-        if masked is not None:
-            rows.append(TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source))
+        if masked is None:
+            continue
+        counts.update(tell(dialogue, low) if tell else {})
+        rows.append(TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source))
     if not rows:
         raise DataError(
             f"no token is learnt in any of {counts['dialogues']} dialogues",
-            expected=f"human turns that fit into {max_length} tokens with the system text",
+            expected="a turn of the learnt side that fits into "
+            f"{max_length} tokens behind the system text",
             mend="check the corpus, or raise max_length",
         )
-    return Rows(rows, dict(counts))
+    return Rows(rows, dict(+counts))
 
 
 def trained_text(tokenizer: Any, row: TrainRow) -> list[str]:
     """Return the stretches of a row that carry loss, as text, for looking at."""
-    stretches: list[list[int]] = []
-    previous = templates.IGNORED
-    for label in row.labels:
-        if label != templates.IGNORED:
-            if previous == templates.IGNORED:
-                stretches.append([])
-            stretches[-1].append(label)
-        previous = label
-    return [str(tokenizer.decode(ids)) for ids in stretches]
+    runs = groupby(row.labels, lambda label: label != templates.IGNORED)
+    return [str(tokenizer.decode(list(run))) for learnt, run in runs if learnt]
 
 
 def cut(
     tokenizer: Any,
     facts: templates.TemplateFacts,
-    parts: tuple[Sequence[ChatMessage], Sequence[ChatMessage]],
+    laid: Laid,
     max_length: int,
     counts: Counter[str],
     *,
@@ -146,7 +183,7 @@ def cut(
     Args:
         tokenizer: with a template that is fit for training.
         facts: of that template; they give the shape that it takes.
-        parts: messages that always stay, and the turns.
+        laid: the conversation.
         max_length: tokens that a row may have.
         counts: `fully_masked` counts what does not fit at all or holds nothing to learn,
             `unfit_text` what this template would change or the tokenizer cannot spell.
@@ -155,25 +192,25 @@ def cut(
     Returns:
         How many turns were left out, and the row; None = there is none.
     """
-    head, talk = parts
+    head, talk = laid
 
-    def laid(low: int) -> list[ChatMessage]:
+    def shaped(low: int) -> list[ChatMessage]:
         return facts.shape([*head, *talk[low:]])
 
     low = 0
-    if talk and len(templates.render_ids(tokenizer, laid(0))) > max_length:
+    if talk and len(templates.render_ids(tokenizer, shaped(0))) > max_length:
         # Token counts only grow with the turns kept, so halving finds the first turn that fits.
         small, large = 1, -(-len(talk) // stride)
         while small < large:
             middle = (small + large) // 2
-            fits = len(templates.render_ids(tokenizer, laid(middle * stride))) <= max_length
+            fits = len(templates.render_ids(tokenizer, shaped(middle * stride))) <= max_length
             small, large = (small, middle) if fits else (middle + 1, large)
         low = min(small * stride, len(talk))
     if low >= len(talk):
         counts["fully_masked"] += 1
         return low, None
     try:
-        masked = templates.mask_rows(tokenizer, laid(low))
+        masked = templates.mask_rows(tokenizer, shaped(low))
     except DataError:
         learnt = any(message.role == "assistant" for message in talk[low:])
         counts["unfit_text" if learnt else "fully_masked"] += 1

@@ -166,7 +166,7 @@ def run_sft(
     order = _lay_out(rows, cfg)
     updates = len(order) // _update_rows(cfg)
     if cfg.lora_rank:
-        model = _with_lora(model, cfg)
+        model = with_lora(model, cfg.lora_rank, cfg.seed)
     watcher = _Watcher(updates, on_progress, watch)
     with _quiet(), _threads(cfg.threads):
         trainer = SFTTrainer(
@@ -382,13 +382,14 @@ def _muon(model: Any, cfg: SftConfig) -> MuonAdamW | None:
     return MuonAdamW(model, lr=cfg.lr, muon_lr=cfg.muon_lr, betas=cfg.betas, decay=cfg.weight_decay)
 
 
-def _with_lora(model: Any, cfg: SftConfig) -> Any:
-    torch.manual_seed(seeds.derive(cfg.seed, "lora") % 2**32)  # peft draws from torch's generator
+def with_lora(model: Any, rank: int, seed: int) -> Any:
+    """Put LoRA adapters on all linear layers; `seed` is that of the run."""
+    torch.manual_seed(seeds.derive(seed, "lora") % 2**32)  # peft draws from torch's generator
     return get_peft_model(
         model,
         LoraConfig(
-            r=cfg.lora_rank,
-            lora_alpha=2 * cfg.lora_rank,
+            r=rank,
+            lora_alpha=2 * rank,
             lora_dropout=0.0,
             target_modules="all-linear",
             task_type="CAUSAL_LM",

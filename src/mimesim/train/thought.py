@@ -8,7 +8,6 @@ history, in training as in serving. Paper: thought-augmented SFT, stage one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,11 +15,9 @@ from mimesim.corpora.base import HumanDialogue, HumanTurn
 from mimesim.dialogue import thinking
 from mimesim.dialogue.types import Thought
 from mimesim.dialogue.views import GREETING
-from mimesim.errors import DataError
-from mimesim.models import templates
 from mimesim.models.base import ChatMessage
 from mimesim.scenarios.types import Scenario
-from mimesim.train.rows import Rows, TrainRow, cut
+from mimesim.train.rows import Laid, Rows, make_rows
 from mimesim.users import briefing
 
 SYSTEM_TEMPLATE = "user/thinking"
@@ -99,34 +96,24 @@ def thought_rows(
         EnvironmentFault: the tokenizer's template is not fit for training.
         DataError: not one dialogue has a token to learn.
     """
-    facts = templates.check_template(tokenizer)
-    counts: Counter[str] = Counter()
-    rows = []
-    for dialogue in dialogues:
-        counts["dialogues"] += 1
+
+    def lay(dialogue: HumanDialogue) -> Laid | str:
         reason = _unfit(dialogue)
         if reason:
-            counts[reason] += 1
-            continue
+            return reason
         messages = thought_messages(dialogue, reactions=reactions)
-        parts = (messages[:2], messages[2:])
-        low, masked = cut(tokenizer, facts, parts, max_length, counts, stride=2)
-        counts["rows_cut"] += bool(low)
-        counts["turns_dropped"] += low
-        if masked is None:
-            continue
-        kept = [turn for turn in dialogue.turns[low:] if turn.role == "user"]
-        counts["turns_learnt"] += len(kept)
-        counts["thoughts"] += sum(bool(turn.thought) for turn in kept)
-        rows.append(TrainRow(dialogue.id, masked.input_ids, masked.labels, dialogue.source))
-    if not rows:
-        raise DataError(
-            f"no token is learnt in any of {counts['dialogues']} dialogues",
-            expected="conversations that the person opens, with a turn that fits into "
-            f"{max_length} tokens behind the system text",
-            mend="check the corpus, or raise max_length",
-        )
-    return Rows(rows, dict(+counts))
+        return Laid(messages[:2], messages[2:])
+
+    return make_rows(tokenizer, dialogues, max_length, lay, stride=2, tell=_told)
+
+
+def _told(dialogue: HumanDialogue, dropped: int) -> dict[str, int]:
+    kept = [turn for turn in dialogue.turns[dropped:] if turn.role == "user"]
+    return {
+        "rows_cut": int(dropped > 0),
+        "turns_learnt": len(kept),
+        "thoughts": sum(bool(turn.thought) for turn in kept),
+    }
 
 
 def _unfit(dialogue: HumanDialogue) -> str:

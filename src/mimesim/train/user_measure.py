@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -211,15 +211,16 @@ def difference(before: Sequence[Scored], after: Sequence[Scored]) -> dict[str, A
 def _paired(
     before: Sequence[Scored], after: Sequence[Scored], keys: Sequence[str]
 ) -> dict[str, Any]:
+    clusters: dict[Hashable, Hashable] = {(x.row, x.trial): x.row for x in [*before, *after]}
     found = {}
     for key in keys:
-        first = {(x.row, x.trial): x.numbers[key] for x in before if key in x.numbers}
-        last = {(x.row, x.trial): x.numbers[key] for x in after if key in x.numbers}
-        both = [pair for pair in last if pair in first]
-        found[key] = as_json(
-            stats.mean_ci([last[p] - first[p] for p in both], [row for row, _ in both])
-        )
+        first, last = (_by_rollout(some, key) for some in (before, after))
+        found[key] = as_json(stats.paired_difference(last, first, clusters))
     return found
+
+
+def _by_rollout(scored: Sequence[Scored], key: str) -> dict[Hashable, float]:
+    return {(x.row, x.trial): x.numbers[key] for x in scored if key in x.numbers}
 
 
 def as_json(interval: stats.Interval) -> dict[str, Any]:

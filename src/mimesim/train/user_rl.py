@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import torch
 from datasets import Dataset
-from peft import LoraConfig, get_peft_model
 from transformers import PrinterCallback, TrainerCallback
 
 from mimesim import config as configs
@@ -35,6 +34,7 @@ from mimesim.train.credit import CreditConfig
 from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CreditTrainer
 from mimesim.train.rl import Keeper, OnBatch, grpo_arguments
+from mimesim.train.sft import with_lora
 from mimesim.train.user_measure import (
     MeasureConfig,
     Scored,
@@ -205,13 +205,13 @@ class _Run:
         path = config.out / f"{when}.json"
         if path.is_file():
             return [Scored.read(one) for one in jsonio.read_object(path, "scored")["scored"]]
+        if not cfg.rows:
+            return []
         tasks = [
             task
             for part in config.tasks
             for task in rows_of(part, "test", config.scenes, cfg.rows, cfg.seed)
         ]
-        if not cfg.rows:
-            return []
         speaker = replace(self.speaker, policy=replace(config.policy, temperature=cfg.temperature))
         stage = Stage(config.tasks, held_out=True)
         scored = measure(
@@ -230,7 +230,9 @@ class _Run:
             self.model = load_pretrained(str(policy.absolute()), dtype=config.dtype).model
             return keeper
         prompts = self._prompts()
-        model = _with_lora(self.model, config) if config.lora_rank else self.model
+        model = self.model
+        if config.lora_rank:
+            model = with_lora(model, config.lora_rank, config.seed)
         self._fit(model, prompts, keeper, checkpoint)
         self.model = model.merge_and_unload() if config.lora_rank else model
         self.model.eval()
@@ -332,18 +334,3 @@ def _start_card(config: UserRlConfig) -> dict[str, Any]:
         "max_tokens": config.policy.max_tokens,
         "tasks": [part.name for part in config.tasks],
     }
-
-
-def _with_lora(model: Any, config: UserRlConfig) -> Any:
-    torch.manual_seed(derive(config.seed, "lora") % 2**32)  # peft draws from torch's generator
-    return get_peft_model(
-        model,
-        LoraConfig(
-            r=config.lora_rank,
-            lora_alpha=2 * config.lora_rank,
-            lora_dropout=0.0,
-            target_modules="all-linear",
-            task_type="CAUSAL_LM",
-        ),
-        autocast_adapter_dtype=False,
-    )

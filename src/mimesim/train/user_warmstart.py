@@ -19,23 +19,21 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from mimesim import config as configs
 from mimesim import jsonio
-from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
+from mimesim.config.ranges import COUNT, SHARE, check_ranges
 from mimesim.dialogue.stop import END_MARKER, UserAction
 from mimesim.dialogue.thinking import OPENER, join
 from mimesim.envs.base import AgentAction, Choice, Task
 from mimesim.models.base import ChatMessage
-from mimesim.models.local import quiet_loading
 from mimesim.models.templates import install, mask_rows
-from mimesim.models.tiny import TinyConfig, build_model
+from mimesim.models.tiny import TinyConfig
 from mimesim.scenarios import manual
 from mimesim.scenarios.rows import row_to_scenario
 from mimesim.scenarios.types import Row
 from mimesim.seeds import derive, generator
-from mimesim.train.folder import training_folder
+from mimesim.train.fresh import FreshConfig, folder_for, train_fresh
 from mimesim.train.rows import TrainRow
-from mimesim.train.sft import Progress, SftConfig, run_sft
+from mimesim.train.sft import Progress
 from mimesim.train.user_rl import CARD
 from mimesim.train.user_rollouts import start_of
 from mimesim.train.user_tasks import BEHAVIOR_TASK, SceneConfig, Stage, TaskPart, rows_of
@@ -44,7 +42,7 @@ from mimesim.users.scripted.full import FullUser
 from mimesim.users.scripted.kinds import BEHAVIORS
 
 SHAPE = TinyConfig(hidden=128, layers=3, heads=4, inner=352, context=2048)
-"""About 1 M parameters."""
+"""0.9 M parameters with the vocabulary of the recipe `user-speaker`."""
 _PIECES = r'- "[^"\n]+": "| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+'
 """The label of a fact, a word, a digit, signs, or white space."""
 _FACT = "- "
@@ -83,18 +81,15 @@ class SpeechConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpeakerConfig:
-    """One warm start of a tiny user.
+class SpeakerConfig(FreshConfig):
+    """One warm start of a tiny user; the rest as in `FreshConfig`.
 
     Attributes:
-        out: folder; the checkpoint is `out/policy`.
-        steps, batch: updates and rows of each.
-        lr: of embeddings and norms (AdamW). muon_lr: of the matrices.
+        speech, scenes: what it learns from.
         max_tokens: cap of one message that the checkpoint asks for.
     """
 
     out: Path = Path("out/user-warm-start")
-    seed: int = 0
     speech: SpeechConfig = field(default_factory=SpeechConfig)
     scenes: SceneConfig = field(default_factory=SceneConfig)
     shape: TinyConfig = field(default_factory=lambda: SHAPE)
@@ -104,7 +99,6 @@ class SpeakerConfig:
     muon_lr: float = 1e-2
     max_tokens: int = 80
     save_every: int = 50
-    threads: int = 1
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no run.
@@ -112,9 +106,8 @@ class SpeakerConfig:
         Raises:
             ConfigError: naming the key.
         """
-        check_ranges(self, COUNT, "steps", "batch", "max_tokens", "threads")
-        check_ranges(self, NATURAL, "muon_lr", "save_every")
-        check_ranges(self, POSITIVE, "lr")
+        FreshConfig.__post_init__(self)
+        check_ranges(self, COUNT, "max_tokens")
 
 
 def warm_start_speaker(
@@ -123,15 +116,14 @@ def warm_start_speaker(
     """Train the user on demonstrations, or go on where an interrupted run stopped.
 
     Returns:
-        JSON values: checkpoint, steps, tokens, learnt_tokens, parameters, losses.
+        JSON values: those of `train_fresh`, demonstrations (how many), and demonstrated_reward
+        (their mean).
 
     Raises:
         UsageError: the folder holds a training with other settings.
         EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
-    neutral = replace(config, out=Path(), threads=1, save_every=0)
-    settings = {"kind": "user warm start", **configs.dump(neutral), "out": ""}
-    with training_folder(config.out, settings):
+    with folder_for("user warm start", config):
         return _train(config, on_progress)
 
 
@@ -142,33 +134,9 @@ def _train(config: SpeakerConfig, on_progress: Callable[[Progress], None] | None
     rng = generator(seed, "briefed")
     taught = [talk if rng.random() < config.speech.briefed else unbriefed(talk) for talk in talks]
     rows = [_row(tokenizer, f"demo-{i}", talk) for i, talk in enumerate(taught)]
-    outcome = run_sft(
-        build_model(tokenizer, seed, config.shape),
-        tokenizer,
-        rows,
-        SftConfig(
-            out=config.out,
-            lr=config.lr,
-            muon_lr=config.muon_lr,
-            steps=config.steps,
-            batch_size=config.batch,
-            schedule="cosine",
-            warmup_steps=max(1, config.steps // 20),
-            weight_decay=0.01,
-            betas=(0.9, 0.98),
-            seed=seed,
-            threads=config.threads,
-            save_every=config.save_every,
-            log_every=10,
-        ),
-        on_progress=on_progress,
-    )
-    policy = config.out / "policy"
-    with quiet_loading():
-        outcome.model.save_pretrained(policy)
-    tokenizer.save_pretrained(policy)
+    result = train_fresh(tokenizer, rows, config, seed=seed, log_every=10, on_progress=on_progress)
     jsonio.write_json(
-        policy / CARD,
+        Path(result["checkpoint"]) / CARD,
         {
             "kind": "user",
             "stage": "warm start",
@@ -178,14 +146,9 @@ def _train(config: SpeakerConfig, on_progress: Callable[[Progress], None] | None
         },
     )
     return {
-        "checkpoint": str(policy),
-        "steps": outcome.steps,
-        "tokens": outcome.tokens,
-        "learnt_tokens": outcome.learnt_tokens,
-        "parameters": sum(p.numel() for p in outcome.model.parameters()),
+        **result,
         "demonstrations": len(talks),
         "demonstrated_reward": sum(t.reward for t in talks) / len(talks),
-        "losses": [[event.step, event.loss] for event in outcome.history],
     }
 
 

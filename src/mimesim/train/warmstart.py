@@ -11,27 +11,25 @@ import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mimesim import config as configs
-from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
+from mimesim.config.ranges import COUNT, SHARE, check_ranges
 from mimesim.dialogue.types import PublicMessage, Reply, Role
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentMove, AgentView, Task
 from mimesim.envs.gyms.support_desk.compact import MAX_STEPS, SPEC, CompactDesk, make_tasks
 from mimesim.envs.gyms.support_desk.compact_agents import DemonstratorAgent, expert_line
 from mimesim.models.base import ChatMessage
-from mimesim.models.local import quiet_loading
 from mimesim.models.templates import MaskedRow, mask_rows
-from mimesim.models.tiny import TinyConfig, build_model, build_tokenizer
+from mimesim.models.tiny import build_tokenizer
 from mimesim.scenarios import compact
 from mimesim.seeds import derive, generator
 from mimesim.train.coach import NOTE_WORDS, rule_note
-from mimesim.train.folder import training_folder
+from mimesim.train.fresh import FreshConfig, folder_for, train_fresh
 from mimesim.train.rows import TrainRow
-from mimesim.train.sft import Progress, SftConfig, run_sft
+from mimesim.train.sft import Progress
 from mimesim.users.scripted.compact import CompactUser, phrase_bank
 
 _GRAMMAR = "act order to size zip policy . , ? not an action ask for a thing or on the"
@@ -66,35 +64,20 @@ class DemoConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WarmConfig:
-    """One warm start of the embedded policy.
+class WarmConfig(FreshConfig):
+    """One warm start of the embedded policy; the rest as in `FreshConfig`.
 
     Attributes:
-        out: folder; the checkpoint is `out/policy`.
-        steps, batch: updates and rows of each.
-        lr: of embeddings and norms (AdamW). muon_lr: of the matrices.
+        demos: what it learns from.
     """
 
     out: Path = Path("out/warm-start")
-    seed: int = 0
     demos: DemoConfig = field(default_factory=DemoConfig)
-    shape: TinyConfig = field(default_factory=TinyConfig)
     steps: int = 800
     batch: int = 64
     lr: float = 3e-3
     muon_lr: float = 5e-3
     save_every: int = 200
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no run.
-
-        Raises:
-            ConfigError: naming the key.
-        """
-        check_ranges(self, COUNT, "steps", "batch", "threads")
-        check_ranges(self, NATURAL, "muon_lr", "save_every")
-        check_ranges(self, POSITIVE, "lr")
 
 
 def warm_start(
@@ -109,49 +92,14 @@ def warm_start(
         UsageError: the folder holds a training with other settings.
         EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
-    neutral = replace(config, out=Path(), threads=1, save_every=0)
-    settings = {"kind": "warm start", **configs.dump(neutral), "out": ""}
-    with training_folder(config.out, settings):
-        return _train(config, on_progress)
-
-
-def _train(config: WarmConfig, on_progress: Callable[[Progress], None] | None) -> dict[str, Any]:
-    seed = derive(config.seed, "warm-start")
-    tokenizer = build_tokenizer(vocabulary())
-    demos = demonstration_rows(tokenizer, config.demos, seed)
-    rows = [TrainRow(f"demo-{i}", row.input_ids, row.labels) for i, row in enumerate(demos)]
-    outcome = run_sft(
-        build_model(tokenizer, seed, config.shape),
-        tokenizer,
-        rows,
-        SftConfig(
-            out=config.out,
-            lr=config.lr,
-            muon_lr=config.muon_lr,
-            steps=config.steps,
-            batch_size=config.batch,
-            schedule="cosine",
-            warmup_steps=max(1, config.steps // 20),
-            weight_decay=0.01,
-            betas=(0.9, 0.98),
-            seed=seed,
-            threads=config.threads,
-            save_every=config.save_every,
-            log_every=20,
-        ),
-        on_progress=on_progress,
-    )
-    with quiet_loading():
-        outcome.model.save_pretrained(config.out / "policy")
-    tokenizer.save_pretrained(config.out / "policy")
-    return {
-        "checkpoint": str(config.out / "policy"),
-        "steps": outcome.steps,
-        "tokens": outcome.tokens,
-        "learnt_tokens": outcome.learnt_tokens,
-        "parameters": sum(p.numel() for p in outcome.model.parameters()),
-        "losses": [[event.step, event.loss] for event in outcome.history],
-    }
+    with folder_for("warm start", config):
+        seed = derive(config.seed, "warm-start")
+        tokenizer = build_tokenizer(vocabulary())
+        demos = demonstration_rows(tokenizer, config.demos, seed)
+        rows = [TrainRow(f"demo-{i}", row.input_ids, row.labels) for i, row in enumerate(demos)]
+        return train_fresh(
+            tokenizer, rows, config, seed=seed, log_every=20, on_progress=on_progress
+        )
 
 
 def vocabulary() -> list[str]:

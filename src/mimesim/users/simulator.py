@@ -60,7 +60,7 @@ class Simulator:
     Args:
         model: who writes; shared, not closed here.
         scenario: the person.
-        template: prompt template, `user/trained` or `user/roleplay`.
+        template: prompt template of the private side, e.g. `user/trained`.
         settings: how it thinks, samples and is guarded.
     """
 

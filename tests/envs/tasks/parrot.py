@@ -1,4 +1,4 @@
-"""A 25th task as somebody outside would write it."""
+"""A task as somebody outside would write it."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from mimesim.envs.tasks.base import POLICY, Line
 from mimesim.envs.tasks.load import load_rows
 from mimesim.envs.tasks.partner import ModelPartner
 from mimesim.envs.tasks.players import ChatPlayers, Ends
-from mimesim.judges.agree import performance_of
-from mimesim.judges.episodes import Unjudged
+from mimesim.judges.episodes import Unjudged, performance_of
 from mimesim.judges.rubric import RubricJudge
 from mimesim.judges.rule import RuleJudge
 from mimesim.models.scripted import Scripted

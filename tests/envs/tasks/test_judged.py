@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mimesim.dialogue.stop import Status
+from mimesim.dialogue.stop import USERLM_MARKER, Status
 from mimesim.envs.tasks import arena, coser, humanual, sotopia, turing, userllm
 from mimesim.envs.tasks.load import REGISTRY, load_rows, load_task
 from mimesim.envs.tasks.partner import ModelPartner, PartnerRequest
@@ -188,12 +188,12 @@ def test_userllm_overlap_is_added_or_turned_round() -> None:
 
 def test_userllm_end_marker() -> None:
     last = {**PRISM, "is_last_turn": "true"}
-    assert reward("userllm", last, userllm.END) == 1.0
-    assert reward("userllm", PRISM, userllm.END) == 0.0
-    said = f"thanks bye {userllm.END} and more of this"
+    assert reward("userllm", last, USERLM_MARKER) == 1.0
+    assert reward("userllm", PRISM, USERLM_MARKER) == 0.0
+    said = f"thanks bye {USERLM_MARKER} and more of this"
     assert reward("userllm", last, said, judge=HUMAN) == 1.0
-    # faithful: the marker is one more word of the turn, so 0 of 3 words are shared, not 0 of 2
-    assert userllm.intent_overlap("japan", f"japan {userllm.END}") == 0.5
+    # faithful: the marker is one more word of the turn, so 1 of 2 words is shared, not 1 of 1
+    assert userllm.intent_overlap("japan", f"japan {USERLM_MARKER}") == 0.5
 
 
 def test_userllm_cuts_the_stock_prefix() -> None:

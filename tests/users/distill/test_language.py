@@ -68,3 +68,13 @@ def test_languages() -> None:
     assert language_of(dialogue("anything", language="de-AT")) == "de"
     assert not is_english(language_of(dialogue(*GERMAN)))
     assert is_english(language_of(dialogue("lamp?")))
+
+
+def test_the_style_names_the_language() -> None:
+    english, german = (
+        distill(dialogue("I need help with my order please")),
+        distill(dialogue(*GERMAN, language="de")),
+    )
+    assert english is not None
+    assert german is not None
+    assert (english.style["language"], german.style["language"]) == ("en", "de")

@@ -30,9 +30,9 @@ FILTERED = frozenset(
 """Reasons that say nothing against a source."""
 
 _FLAGS = frozenset({"toxic", "redacted"})
-_LETTERS = 24
+LETTERS = 24
 """Letters that a language can be told by; a shorter text is let pass."""
-_SAMPLE = 600
+SAMPLE = 600
 """Characters of a person's text that its language is told from."""
 
 
@@ -83,7 +83,7 @@ def is_damage(reason: str) -> bool:
 
 def user_text(dialogue: HumanDialogue) -> str:
     """Return all that the learnt side says, one message per line."""
-    return "\n".join(turn.text for turn in dialogue.turns if turn.role == "user")
+    return "\n".join(texts_of(dialogue))
 
 
 def _check_sizes(turns: tuple[base.HumanTurn, ...], limits: Limits) -> None:
@@ -123,8 +123,8 @@ def _without_toxicity(
 
 
 def _check_language(dialogue: HumanDialogue, wanted: tuple[str, ...]) -> None:
-    text = user_text(dialogue)[:_SAMPLE]
-    if sum(map(str.isalpha, text)) < _LETTERS:
+    text = user_text(dialogue)[:SAMPLE]
+    if sum(map(str.isalpha, text)) < LETTERS:
         if dialogue.language and dialogue.language not in wanted:
             raise Unfit("language", dialogue.language)
         return

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mimesim.corpora.base import HumanDialogue, Unfit
+from mimesim.corpora.cleaning import checks
 from mimesim.corpora.cleaning.overlap import fingerprint, words_of
 from mimesim.corpora.index import Index
 from mimesim.errors import MissingExtraError
@@ -82,7 +83,7 @@ class Duplicates:
 
 def shingles(dialogue: HumanDialogue) -> set[str]:
     """Return the runs of three words of what the user says."""
-    words = [word for t in dialogue.turns if t.role == "user" for word in words_of(t.text)]
+    words = [word for text in checks.texts_of(dialogue) for word in words_of(text)]
     return {" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)}
 
 

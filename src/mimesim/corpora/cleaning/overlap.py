@@ -35,8 +35,7 @@ def words_of(text: str) -> list[str]:
 
 def fingerprint(words: Iterable[str]) -> int:
     """Return the 64-bit fingerprint of normalized words, as a signed number."""
-    value = int(seeds.fingerprint(" ".join(words), _DIGITS), 16)
-    return value - (1 << 64) if value >> 63 else value
+    return _signed(seeds.fingerprint(" ".join(words), _DIGITS))
 
 
 def user_fingerprints(turns: Iterable[HumanTurn]) -> list[int]:
@@ -84,6 +83,10 @@ def _parsed(text: str, where: str) -> frozenset[int]:
                 where=f"{where}:{number}",
                 expected=f"{_DIGITS} hex digits, as `mimesim data fingerprint` writes them",
             )
-        unsigned = int(value, 16)
-        found.add(unsigned - (1 << 64) if unsigned >> 63 else unsigned)
+        found.add(_signed(value))
     return frozenset(found)
+
+
+def _signed(digits: str) -> int:
+    value = int(digits, 16)
+    return value - (1 << 64) if value >> 63 else value

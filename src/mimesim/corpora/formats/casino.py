@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, Side, Unfit
+from mimesim.corpora.base import OTHER, CorpusInfo, Format, HumanDialogue, Side, Unfit
 from mimesim.corpora.formats.chats import required
 from mimesim.corpora.formats.layout import named, role_of, with_part
 from mimesim.corpora.formats.normalized import convert_normalized, is_normalized, split_of
@@ -32,8 +32,8 @@ DEALS = ("Submit-Deal", "Accept-Deal", "Reject-Deal", "Walk-Away")
 
 _ROLES = {"mturk_agent_1": "user", "mturk_agent_2": "agent"}
 _SIDES: tuple[Side, Side] = ("user", "agent")
-_OTHER: Mapping[Side, Side] = {"user": "agent", "agent": "user"}
-_KEPT = ("value2issue", "value2reason", "outcomes", "personality")
+_HIDDEN = ("value2issue", "value2reason", "personality")
+_KEPT = (*_HIDDEN, "outcomes")
 _LEVELS = ("High", "Medium", "Low")
 
 
@@ -53,21 +53,21 @@ def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
 
 def _seen_by(side: Side, dialogue: HumanDialogue, people: Mapping[str, Any]) -> HumanDialogue:
     """Return the conversation with `side` as the one that is learnt."""
-    own, other = (people.get(role) or {} for role in (side, _OTHER[side]))
+    own, other = (people.get(role) or {} for role in (side, OTHER[side]))
     flips = side == "agent"
     deals = [
-        {**deal, "role": _OTHER[deal["role"]] if flips else deal["role"]}
+        {**deal, "role": OTHER[deal["role"]] if flips else deal["role"]}
         for deal in dialogue.outcome.get("deals", ())
     ]
     return replace(
         dialogue,
         turns=tuple(
-            replace(turn, role=_OTHER[turn.role]) if flips else turn for turn in dialogue.turns
+            replace(turn, role=OTHER[turn.role]) if flips else turn for turn in dialogue.turns
         ),
         goal=_goal(own),
         hidden={
-            **{key: own[key] for key in _KEPT if key in own and key != "outcomes"},
-            "partner": {key: other[key] for key in _KEPT if key in other and key != "outcomes"},
+            **{key: own[key] for key in _HIDDEN if key in own},
+            "partner": {key: other[key] for key in _HIDDEN if key in other},
         },
         outcome={**(own.get("outcomes") or {}), **({"deals": deals} if deals else {})},
         group_keys=(dialogue.id.rpartition("/")[0],),

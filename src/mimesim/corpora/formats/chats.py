@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from mimesim.corpora.base import HumanTurn, Side, Unfit
+from mimesim.corpora.base import OTHER, HumanTurn, Side, Unfit
 
 _SIDES: Mapping[str, Side] = {
     "user": "user",
@@ -25,7 +25,6 @@ _SIDES: Mapping[str, Side] = {
 }
 _SYSTEM = ("system", "developer")
 _SILENT = ("tool", "function", "function_call", "observation")
-_OTHER: Mapping[Side, Side] = {"user": "agent", "agent": "user"}
 _LABELS: Mapping[Side, str] = {"user": "You", "agent": "They"}
 _KEYS = (("role", "content"), ("from", "value"), ("role", "text"))
 _DEEPEST = 64  # levels of a value that is kept
@@ -63,7 +62,7 @@ def read_chat(messages: Any, key: str, *, swapped: bool = False) -> Chat:
             counts["messages_left_out"] += 1
         else:
             side = _SIDES[role]
-            turns.append(HumanTurn(_OTHER[side] if swapped else side, text))
+            turns.append(HumanTurn(OTHER[side] if swapped else side, text))
     return Chat(tuple(turns), joined(system), dict(+counts))
 
 
@@ -96,6 +95,11 @@ def fold(turns: Iterable[HumanTurn]) -> str:
 def joined(texts: Iterable[str]) -> str:
     """Join texts by a blank line, leaving out empty ones."""
     return "\n\n".join(text.strip() for text in texts if text.strip())
+
+
+def stripped(value: Any) -> str:
+    """Return a text without the blanks around it; an empty one for whatever is no text."""
+    return value.strip() if isinstance(value, str) else ""
 
 
 def plain(value: Mapping[str, Any], *keys: str) -> dict[str, Any]:

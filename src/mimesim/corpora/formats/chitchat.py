@@ -2,10 +2,11 @@
 
     {"<key>": {"messages": [[{"sender", "text", "timestamp"}]], "ratings", "start", "prompt"}}
 
-Without a place, the file of the installed wheel is read. A turn is all the messages that one person sends in a row, one per line. Which of the two people is learnt is decided
-by the hash of the conversation key. Nobody moderated these chats, so a conversation of the wheel
-ends before the first turn that `filters.problem` objects to; normalized rows are passed on as they
-are, for the cleaning steps.
+Without a place, the file of the installed wheel is read. A turn is all the messages that one person
+sends in a row, one per line. Which of the two people is learnt is decided by the hash of the
+conversation key. Nobody moderated these chats, so a conversation of the wheel ends before the first
+turn that `filters.problem` objects to; normalized rows are passed on as they are, for the cleaning
+steps.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, Unfit
-from mimesim.corpora.formats.chats import plain, read_chat, required
+from mimesim.corpora.formats.chats import plain, read_chat, required, stripped
 from mimesim.corpora.formats.languages import language_code
 from mimesim.corpora.formats.normalized import convert_normalized, identity, is_normalized
 
@@ -41,14 +41,14 @@ def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
     row = required(value, "dataset", "conversation_id", "task_description", "turns")
     chat = read_chat(row["turns"], "turns")
     dataset, name = identity(row["dataset"]), identity(row["conversation_id"])
-    goal, about = row["task_description"], row.get("metadata")
+    about = row.get("metadata")
     about = about if isinstance(about, Mapping) else {}
     return [
         HumanDialogue(
             id=f"mirrorbench_{dataset}/{name}",
             turns=chat.turns,
             source=INFO.name,
-            goal=goal.strip() if isinstance(goal, str) else "",
+            goal=stripped(row["task_description"]),
             context=chat.system,
             hidden=plain(about, *about),
             group_keys=_group(dataset, name),

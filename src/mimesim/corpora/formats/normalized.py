@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mimesim.corpora.base import CorpusInfo, HumanDialogue, HumanTurn, Side, Split, Unfit
-from mimesim.corpora.formats.chats import as_json, joined, text_of
+from mimesim.corpora.formats.chats import as_json, joined, stripped, text_of
 from mimesim.corpora.formats.languages import language_code
 from mimesim.dialogue.types import Thought
 
@@ -76,7 +76,7 @@ def convert_normalized(value: Mapping[str, Any], info: CorpusInfo) -> HumanDialo
     """
     told = tell(value)
     known = {"id", "turns", "outcome", "split", *_OUTCOMES}
-    texts = {name: _text(value, name) for name in _TEXTS}
+    texts = {name: stripped(value.get(name)) for name in _TEXTS}
     known |= {name for name in _TEXTS if texts[name]}
     outcome = {name: value.get(name) for name in _OUTCOMES}
     if told.deals:
@@ -172,10 +172,5 @@ def _entry(entry: Any, counts: Counter[str]) -> tuple[str, str | None]:
 def _turn(side: Side, text: str, entry: Mapping[str, Any]) -> HumanTurn:
     """Return a turn; a person's own note on it is the thought before, or the reaction to, it."""
     key = "thought" if side == "user" else "reaction"
-    words = _text(entry, key)
+    words = stripped(entry.get(key))
     return HumanTurn(side, text, **({key: Thought(words)} if words else {}))
-
-
-def _text(value: Mapping[str, Any], name: str) -> str:
-    found = value.get(name)
-    return found.strip() if isinstance(found, str) else ""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, Unfit
-from mimesim.corpora.formats.chats import is_chat, read_chat
+from mimesim.corpora.formats.chats import is_chat, read_chat, stripped
 from mimesim.corpora.formats.languages import language_code
 from mimesim.corpora.formats.normalized import (
     as_outcome,
@@ -56,12 +56,11 @@ def convert_messages(value: Any, info: CorpusInfo, options: Mapping[str, Any]) -
     """
     key, messages = messages_of(value)
     chat = read_chat(messages, key)
-    topic = value.get("topic")
     return HumanDialogue(
         id=next((identity(value[name]) for name in _IDS if value.get(name)), ""),
         turns=chat.turns,
         source=info.name,
-        topic=topic.strip() if isinstance(topic, str) else "",
+        topic=stripped(value.get("topic")),
         context="" if options.get("system") == "drop" else chat.system,
         outcome=as_outcome(value.get("outcome")),
         user_key=next((identity(value[name]) for name in _PEOPLE if value.get(name)), ""),

@@ -15,7 +15,7 @@ from typing import Any
 
 from mimesim import jsonio
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, HumanTurn, Unfit
-from mimesim.corpora.formats.chats import is_chat, plain, read_chat, required
+from mimesim.corpora.formats.chats import is_chat, plain, read_chat, required, stripped
 from mimesim.corpora.formats.normalized import (
     convert_normalized,
     identity,
@@ -73,12 +73,12 @@ def _humanual(fields: Mapping[str, Any]) -> dict[str, Any]:
         prompt = _messages(prompt)
     if isinstance(prompt, list):
         prompt = "\n".join(turn.text for turn in read_chat(prompt, "prompt").turns)
-    written, persona = fields["completion"], fields.get("persona")
+    written = fields["completion"]
     if not isinstance(prompt, str) or not isinstance(written, str):
         raise Unfit("bad_text", "'prompt' or 'completion' is no text")
     return {
         "turns": (HumanTurn("agent", prompt), HumanTurn("user", written)),
-        "context": persona.strip() if isinstance(persona, str) else "",
+        "context": stripped(fields.get("persona")),
         "hidden": plain(fields, "dataset", "category"),
     }
 
@@ -88,7 +88,7 @@ def _spoken(fields: Mapping[str, Any], key: str, *, goal: Any) -> dict[str, Any]
     profile = {"profile": fields.get("user_profile_text")}
     return {
         "turns": chat.turns,
-        "goal": goal.strip() if isinstance(goal, str) else "",
+        "goal": stripped(goal),
         "hidden": plain(profile, "profile"),
         "left_out": chat.left_out,
     }

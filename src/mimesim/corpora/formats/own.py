@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue
+from mimesim.corpora.formats.chats import stripped
 from mimesim.corpora.formats.normalized import convert_normalized, is_normalized
 from mimesim.corpora.formats.openai_messages import convert_messages, messages_of
 
@@ -38,8 +39,7 @@ def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
         _, entries = messages_of(value)
     told = sum(_is_system(entry) for entry in entries)
     left_out = Counter(dialogue.left_out) + Counter({"messages_left_out": told})
-    own = value.get("context")
-    context = own.strip() if isinstance(own, str) else ""
+    context = stripped(value.get("context"))
     return [replace(dialogue, context=context, left_out=dict(left_out))]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, Unfit
-from mimesim.corpora.formats.chats import plain, read_chat, required
+from mimesim.corpora.formats.chats import plain, read_chat, required, stripped
 from mimesim.corpora.formats.normalized import convert_normalized, identity, is_normalized
 
 INFO = CorpusInfo(
@@ -46,14 +46,13 @@ def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
     name = identity(row.get("conversation_hash")) or (
         f"{identity(row.get('domain'))}/{identity(row['test_id'])}"
     )
-    goal = row.get("problem_desc") or row.get("user_goal")
     person = identity(row.get("user_ip"))
     return [
         HumanDialogue(
             id=f"realusersim/{name}",
             turns=chat.turns,
             source=INFO.name,
-            goal=goal.strip() if isinstance(goal, str) else "",
+            goal=stripped(row.get("problem_desc") or row.get("user_goal")),
             context=chat.system,
             hidden=plain(told, *told),
             user_key=person,

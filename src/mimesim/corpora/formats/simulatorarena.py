@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, HumanTurn, Side, Unfit
-from mimesim.corpora.formats.chats import required
+from mimesim.corpora.formats.chats import required, stripped
 from mimesim.corpora.formats.normalized import convert_normalized, identity, is_normalized
 
 INFO = CorpusInfo(
@@ -79,9 +79,8 @@ def _document(row: Mapping[str, Any]) -> dict[str, Any]:
         "type": row["document_type"],
         "profile": {"background": background},
     }
-    goal = row.get("intent")
     return {
-        "goal": goal.strip() if isinstance(goal, str) else "",
+        "goal": stripped(row.get("intent")),
         "hidden": hidden,
         "outcome": _renamed(row, _DOCUMENT),
     }

@@ -18,7 +18,7 @@ from typing import Any
 
 from mimesim.corpora import places
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, Record, Unfit
-from mimesim.corpora.formats.chats import plain, read_chat, required
+from mimesim.corpora.formats.chats import plain, read_chat, required, stripped
 from mimesim.corpora.formats.layout import named
 from mimesim.corpora.formats.normalized import convert_normalized, is_normalized
 from mimesim.corpora.formats.tau_bench import without_markers
@@ -86,7 +86,7 @@ def _goal(task: Any) -> str:
     """Return the user's scenario as lines of field and text."""
     scenario = task.get("user_scenario") if isinstance(task, Mapping) else None
     if not isinstance(scenario, Mapping):
-        return scenario.strip() if isinstance(scenario, str) else ""
+        return stripped(scenario)
     told = scenario.get("instructions")
     fields = told if isinstance(told, Mapping) else {"instructions": told}
     pairs = {"persona": scenario.get("persona"), **fields}

@@ -51,10 +51,9 @@ def _bare(text: str) -> str:
 
 def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
     if is_normalized(value):
-        dialogue = convert_normalized({**value, "goal": value.get("instruction")}, INFO)
+        told = {**value, "goal": value.get("instruction"), "instruction": None}
+        dialogue = convert_normalized(told, INFO)
         domain = dialogue.id.split("/")[1] if dialogue.id.count("/") > 1 else ""
-        hidden = {key: kept for key, kept in dialogue.hidden.items() if key != "instruction"}
-        dialogue = replace(dialogue, hidden=hidden)
         row = value
     else:
         row = required(value, "task_id", "reward", "traj")

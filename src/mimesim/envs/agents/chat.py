@@ -14,7 +14,7 @@ from typing import Any
 from mimesim import config, prompts
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue import thinking
-from mimesim.dialogue.types import Identity, PublicMessage, Role
+from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.envs.actions import ActionFormat, read_tool_calls
 from mimesim.envs.agents.prompting import system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
@@ -22,10 +22,11 @@ from mimesim.envs.load import gym_spec
 from mimesim.errors import ConfigError, ContextExceeded, InfraError, MimesimError
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.models.endpoint import redact
-from mimesim.models.load import make_chat_model, preflight
+from mimesim.models.load import ModelParty, make_chat_model
 from mimesim.seeds import derive
 
 _TOOL_USE = ("auto", "native", "text")
+_PROMPTS = ("agent/system", "agent/feedback", "agent/tool_call", "agent/line", "agent/plain")
 _SPEAKERS = {Role.USER: "customer", Role.TOOL: "tool", Role.NOTE: "note", Role.AGENT: "you"}
 
 
@@ -97,28 +98,21 @@ def _settings(options: Mapping[str, Any] | None, who: str) -> Settings:
     return settings
 
 
-class ChatAgents:
+class ChatAgents(ModelParty):
     """Makes one agent per conversation on a shared model."""
 
     def __init__(
         self, model: ChatModel, name: str, action_format: ActionFormat, settings: Settings
     ) -> None:
-        self._model = model
         self._format = action_format
         self._settings = settings
-        speaker = model.identity
         self._native = settings.tools == "native" or (
-            settings.tools == "auto" and speaker.endpoint_host != ""
+            settings.tools == "auto" and model.identity.endpoint_host != ""
         )
-        self.identity = Identity(
-            "llm",
+        super().__init__(
+            model,
             name,
-            model=speaker.model,
-            endpoint_host=speaker.endpoint_host,
-            revision=speaker.revision,
-            prompt_hash=prompts.prompt_hash(
-                "agent/system", "agent/feedback", "agent/tool_call", "agent/line"
-            ),
+            prompt_hash=prompts.prompt_hash(*_PROMPTS),
             sampling={
                 "temperature": settings.temperature,
                 "max_tokens": settings.max_tokens,
@@ -133,18 +127,6 @@ class ChatAgents:
         spec = gym_spec(task.gym, profile_of(task))
         tools = self._format.tool_schema(spec) if self._native else ()
         return ChatAgent(self._model, self._format, self._settings, spec, tools=tools, seed=seed)
-
-    async def preflight(self) -> None:
-        """Check the model before a run.
-
-        Raises:
-            EnvironmentFault: no server there, wrong key, or unknown model.
-        """
-        await preflight(self._model)
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
 
 
 class ChatAgent:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from mimesim.envs.base import Task
-from mimesim.envs.tasks.answers import letter
-from mimesim.envs.tasks.base import PACKS, AnswerTask, Row, Score, TaskInfo, right_or_wrong
+from mimesim import seeds
+from mimesim.envs.tasks.base import PACKS, Row, TaskInfo
+from mimesim.envs.tasks.letter import LetterTask
 
 EXAMPLES = 2
 """In-context pairs and comments that are shown, at most."""
@@ -48,7 +47,7 @@ class AlignxRow(BaseModel):
     index: int = 0
 
 
-class Alignx(AnswerTask[AlignxRow]):
+class Alignx(LetterTask[AlignxRow]):
     """1 if the reply that the person really chose is picked; upper case only."""
 
     info = TaskInfo(
@@ -61,6 +60,8 @@ class Alignx(AnswerTask[AlignxRow]):
     )
     schema = AlignxRow
     form = "one capital letter, A or B"
+    letters = "AB"
+    either_case = False
 
     def take(self, row: AlignxRow) -> Row:
         """Put the chosen reply on the side that the row's index gives it."""
@@ -75,23 +76,14 @@ class Alignx(AnswerTask[AlignxRow]):
         }
         return Row(public=public, hidden={"gold": gold})
 
-    def grade(self, task: Task, said: str, mode: str) -> Score:
-        """Compare letters."""
-        chosen = letter(said, "AB", either_case=False)
-        return right_or_wrong(chosen == task.hidden["gold"], answer=chosen)
-
-    def right(self, task: Task) -> str:
-        """Return the letter of the chosen reply."""
-        return str(task.hidden["gold"])
-
 
 def slot(index: int) -> str:
     """Return the letter of the chosen reply.
 
     The public code seeds a plain generator with the row's index; any other stream would change
-    the slots of the published scores, so this is no stream of `seeds`.
+    the slots of the published scores.
     """
-    return "B" if Random(index).random() < 0.5 else "A"
+    return "B" if seeds.plain(index).random() < 0.5 else "A"
 
 
 TASK = Alignx()

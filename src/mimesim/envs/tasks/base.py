@@ -20,6 +20,7 @@ from mimesim import prompts
 from mimesim.corpora.base import Unfit
 from mimesim.dialogue.thinking import split
 from mimesim.dialogue.types import PublicMessage, Reply, Role, Thought
+from mimesim.envs import actions
 from mimesim.envs.base import AgentAction, AgentMove, Choice, GymSpec, Observation, Task
 from mimesim.envs.tasks.desk import Desk
 
@@ -276,10 +277,11 @@ def spec_of(info: TaskInfo) -> GymSpec:
     )
 
 
-class PlainFormat:
-    """The action format of tasks: the whole public text is what the user model says."""
+class PlainFormat(actions.PlainFormat):
+    """The action format of tasks: the whole public text is what the user model says.
 
-    name = "plain"
+    Unlike in a conversation a blank message counts, and the private thought goes along.
+    """
 
     def instructions(self, spec: GymSpec) -> str:
         """Return nothing: the task itself says how to answer."""
@@ -294,14 +296,6 @@ class PlainFormat:
         thought = Thought(move.reasoning) if move.reasoning else None
         reply = Reply(thought, text, finish_reason=move.finish_reason)
         return AgentAction(Choice.ACTION, text, problem=long, reply=reply)
-
-    def render(self, action: AgentAction) -> str:
-        """Write the text."""
-        return action.content
-
-    def tool_schema(self, spec: GymSpec) -> tuple[Mapping[str, Any], ...]:
-        """Return no tools."""
-        return ()
 
 
 PLAIN = PlainFormat()

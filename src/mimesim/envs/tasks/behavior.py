@@ -58,7 +58,6 @@ _AGENT = "agent"
 _COMPAT, _TRAIN = "compat", "train"
 _THINKING = ("train-thinking", "compat-train")
 """Modes in which every message must have a thought."""
-_START = "(a customer is connected)"
 
 
 class BehaviorRow(BaseModel):
@@ -147,7 +146,7 @@ class BehaviorTask(UserTask[BehaviorRow]):
         heard = await scene.desk.hear(
             PartnerRequest(
                 agent_prompt(case, book),
-                as_partner([*before, *lines], start=_START),
+                as_partner([*before, *lines], start=prompts.render("tasks/partner/connected")),
                 scene.seed,
                 lambda: rule_reply(case, book, lines),
             )
@@ -160,11 +159,11 @@ class BehaviorTask(UserTask[BehaviorRow]):
 
     async def _score(self, scene: Scene, lines: tuple[Line, ...], *, left: bool = False) -> Score:
         case, book = _case(scene.task), _manual(scene.hidden["manual"])
-        replies = self.replies(scene, lines)
+        replies = scene.replies[: sum(line.by == POLICY for line in lines)]
         compat, train = _COMPAT in scene.mode, _TRAIN in scene.mode
         thinks = any(reply.thought is not None for reply in replies)
         faults = format_faults(replies, thinking=thinks or scene.mode in _THINKING)
-        performance = _performance(scene, case, (lines, replies), left=left)
+        performance = _performance(scene, case, lines, replies, left=left)
         request: JudgeRequest[Any] = question(performance, seed=scene.seed)
         ask = scene.desk.may if compat or (train and faults) else scene.desk.must
         verdict: Verdict | None = await ask(request)
@@ -181,11 +180,8 @@ class BehaviorTask(UserTask[BehaviorRow]):
             ),
         }
         reward = paid(verdict, faults, training=train, compat=compat)
-        return Score(0.0 if reward is None else reward, parts)
-
-    def replies(self, scene: Scene, lines: tuple[Line, ...]) -> tuple[Reply, ...]:
-        """Return the policy's replies with their thoughts, one per message of its own."""
-        return scene.replies[: sum(line.by == POLICY for line in lines)]
+        assert reward is not None  # a verdict that decides was asked for with `must`
+        return Score(reward, parts)
 
     def oracle(self, task: Task, turn: int) -> str:
         """Return the line of a customer that plays the behavior well under the agent by rule."""
@@ -214,11 +210,11 @@ def _by(role: str) -> str:
 def _performance(
     scene: Scene,
     case: Case,
-    spoken: tuple[tuple[Line, ...], tuple[Reply, ...]],
+    lines: tuple[Line, ...],
+    replies: tuple[Reply, ...],
     *,
     left: bool,
 ) -> Performance:
-    lines, replies = spoken
     thoughts = iter(reply.thought for reply in replies)
     before = [Said(Role(m["role"]), m["text"], replayed=True) for m in scene.public["replay"]]
     own = [

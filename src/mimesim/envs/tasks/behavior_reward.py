@@ -10,12 +10,11 @@ gate belongs to training: there a malformed reply costs everything, in evaluatio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import Reply, Thought
 from mimesim.judges.behavior import BehaviorVerdict, NeutralVerdict, Verdict
-from mimesim.stats.texts import words
+from mimesim.stats.texts import ngrams, words
 
 LEAST_THOUGHT = 4
 """Words that a thought must have."""
@@ -88,17 +87,13 @@ def thought_cites_directive(thoughts: Sequence[Thought | None], directive: str, 
     """
     if not directive:
         return False
-    told = _runs(words(directive))
+    told = set(ngrams(words(directive), _CITED_RUN))
     for thought in thoughts:
         own = words(_words(thought))
-        if name.replace("_", " ") in " ".join(own) or _runs(own) & told:
+        if name.replace("_", " ") in " ".join(own) or told & set(ngrams(own, _CITED_RUN)):
             return True
     return False
 
 
 def _words(thought: Thought | None) -> str:
     return thought.reveal() if thought is not None else ""
-
-
-def _runs(tokens: Sequence[str]) -> set[tuple[Any, ...]]:
-    return set(zip(*(tokens[i:] for i in range(_CITED_RUN)), strict=False))

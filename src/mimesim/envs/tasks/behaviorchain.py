@@ -7,9 +7,8 @@ from typing import Any
 from pydantic import BaseModel, Field, field_validator
 
 from mimesim.corpora.base import Unfit
-from mimesim.envs.base import Task
-from mimesim.envs.tasks.answers import letter
-from mimesim.envs.tasks.base import PACKS, AnswerTask, Row, Score, TaskInfo, right_or_wrong
+from mimesim.envs.tasks.base import PACKS, Row, TaskInfo
+from mimesim.envs.tasks.letter import LetterTask
 
 
 class Chapter(BaseModel):
@@ -43,7 +42,7 @@ class BehaviorchainRow(BaseModel):
         return [{"chapter_content": value}] if isinstance(value, str) else value
 
 
-class Behaviorchain(AnswerTask[BehaviorchainRow]):
+class Behaviorchain(LetterTask[BehaviorchainRow]):
     """Letter equality."""
 
     info = TaskInfo(
@@ -55,7 +54,6 @@ class Behaviorchain(AnswerTask[BehaviorchainRow]):
         sources=("behavior_chain",),
     )
     schema = BehaviorchainRow
-    form = "one letter, A, B, C or D"
 
     def take(self, row: BehaviorchainRow) -> Row:
         """Check that there are options A to D and a right one among them."""
@@ -74,15 +72,6 @@ class Behaviorchain(AnswerTask[BehaviorchainRow]):
             hidden={"gold": gold},
             groups=(f"person:{row.persona_name}",),
         )
-
-    def grade(self, task: Task, said: str, mode: str) -> Score:
-        """Compare letters."""
-        chosen = letter(said, "ABCD")
-        return right_or_wrong(chosen == task.hidden["gold"], answer=chosen)
-
-    def right(self, task: Task) -> str:
-        """Return the letter of what the person did."""
-        return str(task.hidden["gold"])
 
 
 TASK = Behaviorchain()

@@ -16,7 +16,7 @@ from mimesim.dialogue.episode import Episode
 from mimesim.dialogue.types import Role
 from mimesim.errors import ConfigError
 from mimesim.registry import closest
-from mimesim.stats.texts import words
+from mimesim.stats.texts import ngrams, words
 
 COPY_RUN = 5
 """Words in a row that count as copied (Turing-RL)."""
@@ -50,13 +50,13 @@ def talk_of(episode: Episode) -> Talk:
 
 def copying(talk: Talk) -> float:
     """Return the share of its words that stand in runs of five taken over from what it saw."""
-    seen = {gram for text in talk.shown for gram in _grams(words(text))}
+    seen = {gram for text in talk.shown for gram in ngrams(words(text), COPY_RUN)}
     copied = total = 0
     for text in talk.said:
         own = words(text)
         total += len(own)
         inside: set[int] = set()
-        for start, gram in enumerate(_grams(own)):
+        for start, gram in enumerate(ngrams(own, COPY_RUN)):
             if gram in seen:
                 inside.update(range(start, start + COPY_RUN))
         copied += len(inside)
@@ -79,8 +79,7 @@ def repetition(talk: Talk) -> float:
     """Return the share of its word trigrams that it had used before."""
     grams: Counter[tuple[str, ...]] = Counter()
     for text in talk.said:
-        own = words(text)
-        grams.update(zip(own, own[1:], own[2:], strict=False))
+        grams.update(ngrams(words(text), 3))
     total = sum(grams.values())
     return 1 - len(grams) / total if total else 0.0
 
@@ -123,7 +122,3 @@ def check_weights(weights: Mapping[str, float]) -> None:
 def penalized(reward: float, checks: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """Return the reward less the weighted checks, never below 0; no weights, no change."""
     return max(0.0, reward - sum(weight * checks[name] for name, weight in weights.items()))
-
-
-def _grams(tokens: list[str]) -> list[tuple[str, ...]]:
-    return list(zip(*(tokens[i:] for i in range(COPY_RUN)), strict=False))

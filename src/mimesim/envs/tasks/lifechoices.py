@@ -9,8 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mimesim.dialogue.thinking import split
 from mimesim.envs.base import Task
-from mimesim.envs.tasks.answers import Texts, as_object, letter
-from mimesim.envs.tasks.base import PACKS, AnswerTask, Row, Score, TaskInfo, right_or_wrong
+from mimesim.envs.tasks.answers import Texts, as_object
+from mimesim.envs.tasks.base import PACKS, Row, Score, TaskInfo
+from mimesim.envs.tasks.letter import LetterTask, same_letter
 
 _LOOSE = (
     re.compile(r"<ANSWER>\s*\(?([A-D])\b"),
@@ -45,7 +46,7 @@ class LifechoicesRow(BaseModel):
     choice: Annotated[Choice, BeforeValidator(as_object)] = Field(alias="Multiple Choice Question")
 
 
-class Lifechoices(AnswerTask[LifechoicesRow]):
+class Lifechoices(LetterTask[LifechoicesRow]):
     """Letter equality; `compat` reads letters as loosely as the public code does."""
 
     info = TaskInfo(
@@ -57,7 +58,6 @@ class Lifechoices(AnswerTask[LifechoicesRow]):
         modes=("fixed", "compat"),
     )
     schema = LifechoicesRow
-    form = "one letter, A, B, C or D"
 
     def take(self, row: LifechoicesRow) -> Row:
         """Keep the real decision apart."""
@@ -75,12 +75,9 @@ class Lifechoices(AnswerTask[LifechoicesRow]):
 
     def grade(self, task: Task, said: str, mode: str) -> Score:
         """Compare letters."""
-        chosen = letter(said, "ABCD") if mode == "fixed" else loose_letter(said)
-        return right_or_wrong(chosen == task.hidden["gold"], answer=chosen)
-
-    def right(self, task: Task) -> str:
-        """Return the letter of what the character did."""
-        return str(task.hidden["gold"])
+        if mode == "compat":
+            return same_letter(task, loose_letter(said))
+        return super().grade(task, said, mode)
 
 
 def loose_letter(said: str) -> str | None:

@@ -7,7 +7,6 @@ file; a row that cannot be used is left out, noted with file and line, and count
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -298,15 +297,7 @@ def _parted(tasks: list[Task]) -> list[Task]:
 
 def describe_tasks() -> list[dict[str, Any]]:
     """Return one plain object per task; an extension that cannot be described is left out."""
-    found = []
-    for name in REGISTRY.names():
-        try:
-            found.append(describe_task(name))
-        except Exception as error:
-            if name in REGISTRY.builtin:
-                raise
-            warnings.warn(f"extension task {name!r} is left out: {error}", stacklevel=2)
-    return found
+    return REGISTRY.each(describe_task)
 
 
 def describe_task(name: str) -> dict[str, Any]:

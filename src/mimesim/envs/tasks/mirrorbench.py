@@ -107,7 +107,7 @@ class Mirrorbench(UserTask[MirrorRow]):
         reply = await scene.desk.hear(
             PartnerRequest(
                 prompts.render("tasks/partner/mirror", turns=scene.hidden["turns"]),
-                as_partner(lines, start="(the conversation begins)"),
+                as_partner(lines, start=prompts.render("tasks/partner/begin")),
                 scene.seed,
                 lambda: replies[scene.turn],
             )

@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from mimesim.envs.base import Task
-from mimesim.envs.tasks.answers import letter
-from mimesim.envs.tasks.base import PACKS, AnswerTask, Row, Score, TaskInfo, right_or_wrong
+from mimesim.envs.tasks.base import PACKS, Row, TaskInfo
+from mimesim.envs.tasks.letter import LetterTask
 
 
 class MistakesRow(BaseModel):
@@ -25,7 +24,7 @@ class MistakesRow(BaseModel):
     )
 
 
-class Mistakes(AnswerTask[MistakesRow]):
+class Mistakes(LetterTask[MistakesRow]):
     """1 for the option of the misconception; the right solution is no answer here."""
 
     info = TaskInfo(
@@ -36,7 +35,6 @@ class Mistakes(AnswerTask[MistakesRow]):
         PACKS / "mistakes.jsonl",
     )
     schema = MistakesRow
-    form = "one letter, A, B, C or D"
 
     def take(self, row: MistakesRow) -> Row:
         """Keep the target apart from the question."""
@@ -50,15 +48,6 @@ class Mistakes(AnswerTask[MistakesRow]):
             hidden={"gold": row.TargetOption},
             groups=(f"misconception:{row.MisconceptionName}",),
         )
-
-    def grade(self, task: Task, said: str, mode: str) -> Score:
-        """Compare letters."""
-        chosen = letter(said, "ABCD")
-        return right_or_wrong(chosen == task.hidden["gold"], answer=chosen)
-
-    def right(self, task: Task) -> str:
-        """Return the target."""
-        return str(task.hidden["gold"])
 
 
 TASK = Mistakes()

@@ -17,7 +17,7 @@ from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import Identity, Usage
 from mimesim.errors import ContextExceeded, InfraError, UsageError
 from mimesim.models.base import ChatMessage, ChatModel, Sampling
-from mimesim.models.load import make_chat_model, preflight
+from mimesim.models.load import ModelParty, make_chat_model
 from mimesim.models.structured import visible
 from mimesim.registry import unknown_name
 from mimesim.seeds import derive
@@ -103,6 +103,7 @@ class PartnerSettings:
     Attributes:
         max_tokens: cap on one reply; doubled when it stayed empty.
         thinking: whether the model is asked to reason first; None = say nothing about it.
+        model: options of the model.
     """
 
     temperature: float = 0.7
@@ -119,28 +120,27 @@ class PartnerSettings:
         check_ranges(self, NATURAL, "temperature")
         check_ranges(self, COUNT, "max_tokens")
 
+    def sampling(self) -> dict[str, Any]:
+        """Return what records say about it."""
+        return {
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "thinking": self.thinking,
+        }
 
-class ModelPartner:
+
+class ModelPartner(ModelParty):
     """A chat model on the other side."""
 
     def __init__(
         self, model: ChatModel, *, name: str = "", settings: PartnerSettings | None = None
     ) -> None:
-        self._model = model
         self._settings = settings or PartnerSettings()
-        speaker = model.identity
-        self.identity = Identity(
-            "llm",
-            name or f"model:{speaker.name}",
-            model=speaker.model,
-            endpoint_host=speaker.endpoint_host,
-            revision=speaker.revision,
+        super().__init__(
+            model,
+            name,
             prompt_hash=prompts.prompt_hash(*task_prompts()),
-            sampling={
-                "temperature": self._settings.temperature,
-                "max_tokens": self._settings.max_tokens,
-                "thinking": self._settings.thinking,
-            },
+            sampling=self._settings.sampling(),
         )
 
     async def reply(self, request: PartnerRequest) -> PartnerReply:
@@ -168,18 +168,6 @@ class ModelPartner:
                 return PartnerReply(text, usage)
             budget *= 2
         raise InfraError(f"the partner said nothing {_TRIES} times", attempts=_TRIES)
-
-    async def preflight(self) -> None:
-        """Check the endpoint of the model, if it has one.
-
-        Raises:
-            EnvironmentFault: it is not fit; one line.
-        """
-        await preflight(self._model)
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
 
 
 def make_partner(name: str, *, options: Mapping[str, Any] | None = None) -> Partner:

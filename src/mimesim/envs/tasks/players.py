@@ -12,15 +12,14 @@ from typing import Any, Literal
 
 from mimesim import prompts
 from mimesim.config import from_options
-from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.thinking import join, split
 from mimesim.dialogue.types import Identity, Role, Thought
 from mimesim.envs.base import Agent, AgentAction, AgentMove, AgentView, Choice, Task
 from mimesim.envs.tasks.load import task_of
-from mimesim.envs.tasks.partner import task_prompts
+from mimesim.envs.tasks.partner import PartnerSettings, task_prompts
 from mimesim.errors import ContextExceeded
 from mimesim.models.base import ChatMessage, ChatModel, Sampling
-from mimesim.models.load import make_chat_model, preflight
+from mimesim.models.load import ModelParty, make_chat_model
 from mimesim.seeds import derive
 
 Kind = Literal["oracle", "null"]
@@ -58,7 +57,7 @@ class _End:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerSettings:
+class PlayerSettings(PartnerSettings):
     """How a chat model is called as user model.
 
     Attributes:
@@ -67,58 +66,26 @@ class PlayerSettings:
         max_tokens: cap on one message, reasoning included; doubled after an empty one.
     """
 
-    temperature: float = 0.7
     max_tokens: int = 2048
-    thinking: bool | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that no model takes.
-
-        Raises:
-            ConfigError: naming the option.
-        """
-        check_ranges(self, NATURAL, "temperature")
-        check_ranges(self, COUNT, "max_tokens")
 
 
-class ChatPlayers:
+class ChatPlayers(ModelParty):
     """Makes one player per episode on a shared chat model."""
 
     def __init__(
         self, model: ChatModel, *, name: str = "", settings: PlayerSettings | None = None
     ) -> None:
-        self._model = model
         self._settings = settings or PlayerSettings()
-        speaker = model.identity
-        self.identity = Identity(
-            "llm",
-            name or f"model:{speaker.name}",
-            model=speaker.model,
-            endpoint_host=speaker.endpoint_host,
-            revision=speaker.revision,
+        super().__init__(
+            model,
+            name,
             prompt_hash=prompts.prompt_hash(*task_prompts()),
-            sampling={
-                "temperature": self._settings.temperature,
-                "max_tokens": self._settings.max_tokens,
-                "thinking": self._settings.thinking,
-            },
+            sampling=self._settings.sampling(),
         )
 
     def start(self, *, task: Task, seed: int, key: str) -> Agent:
         """Make the player of one episode."""
         return _ChatPlayer(self._model, self._settings, seed)
-
-    async def preflight(self) -> None:
-        """Check the endpoint of the model, if it has one.
-
-        Raises:
-            EnvironmentFault: it is not fit; one line.
-        """
-        await preflight(self._model)
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
 
 
 class _ChatPlayer:
@@ -190,7 +157,7 @@ def make_player(name: str, *, options: Mapping[str, Any] | None = None) -> Ends 
 
     Args:
         name: door name.
-        options: for models the fields of `PlayerSettings`, and `model` (options of the model).
+        options: for models the fields of `PlayerSettings`.
 
     Raises:
         UnknownNameError: no such model.
@@ -198,7 +165,5 @@ def make_player(name: str, *, options: Mapping[str, Any] | None = None) -> Ends 
     """
     if name in ("oracle", "null"):
         return Ends("oracle" if name == "oracle" else "null")
-    given = dict(options or {})
-    model_options = given.pop("model", {})
-    settings = from_options(PlayerSettings, given, where=f"player {name!r}")
-    return ChatPlayers(make_chat_model(name, options=model_options), settings=settings)
+    settings = from_options(PlayerSettings, options, where=f"player {name!r}")
+    return ChatPlayers(make_chat_model(name, options=settings.model), settings=settings)

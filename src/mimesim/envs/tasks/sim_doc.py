@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from mimesim import prompts
 from mimesim.envs.tasks.arena import (
     INTERACTION,
     TURNS,
@@ -20,8 +21,6 @@ from mimesim.envs.tasks.arena import (
 from mimesim.envs.tasks.base import PACKS, Line, Row, Scene, TaskInfo
 from mimesim.judges.base import JudgeRequest
 from mimesim.stats.texts import words
-
-_FINAL = "Please give me the final document now, complete and without any comment."
 
 
 class DocRow(ArenaRow):
@@ -77,7 +76,9 @@ class SimDoc(ArenaTask[DocRow]):
 
     async def parts(self, scene: Scene, lines: tuple[Line, ...]) -> dict[str, float | None]:
         """Ask for the final document, then return the five parts."""
-        document = await scene.desk.hear(self._request(scene, lines, _FINAL))
+        document = await scene.desk.hear(
+            self._request(scene, lines, prompts.render("tasks/partner/final"))
+        )
         features = {name: scene.hidden[name] for name in (WRITING, INTERACTION)}
         shares = await self.shares(scene, lines, features)
         return {

@@ -7,9 +7,9 @@ import re
 from pydantic import BaseModel, Field
 
 from mimesim.corpora.base import Unfit
-from mimesim.envs.base import Task
-from mimesim.envs.tasks.answers import LETTERS, letter
-from mimesim.envs.tasks.base import PACKS, AnswerTask, Row, Score, TaskInfo, right_or_wrong
+from mimesim.envs.tasks.answers import LETTERS
+from mimesim.envs.tasks.base import PACKS, Row, TaskInfo
+from mimesim.envs.tasks.letter import LetterTask
 
 _GOLD = re.compile(r"\s*\(?([A-Z])(?![A-Za-z])")
 
@@ -22,7 +22,7 @@ class SocialRow(BaseModel):
     answer_text: str = ""
 
 
-class SocialR1(AnswerTask[SocialRow]):
+class SocialR1(LetterTask[SocialRow]):
     """Letter equality."""
 
     info = TaskInfo(
@@ -34,6 +34,7 @@ class SocialR1(AnswerTask[SocialRow]):
     )
     schema = SocialRow
     form = "the letter of one option"
+    letters = LETTERS
 
     def take(self, row: SocialRow) -> Row:
         """Find the gold letter."""
@@ -41,15 +42,6 @@ class SocialR1(AnswerTask[SocialRow]):
         if found is None:
             raise Unfit("bad_row", "answer_letter and answer_text hold no letter")
         return Row(public={"prompt": row.prompt_text}, hidden={"gold": found.group(1)})
-
-    def grade(self, task: Task, said: str, mode: str) -> Score:
-        """Compare letters."""
-        chosen = letter(said, LETTERS)
-        return right_or_wrong(chosen == task.hidden["gold"], answer=chosen)
-
-    def right(self, task: Task) -> str:
-        """Return the gold letter."""
-        return str(task.hidden["gold"])
 
 
 TASK = SocialR1()

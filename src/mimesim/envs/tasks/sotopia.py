@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from mimesim import jsonio, prompts
 from mimesim.envs.base import Observation, Task
@@ -44,8 +44,11 @@ SCALES: dict[str, tuple[int, int, float]] = {
     "goal": (0, 10, 2.0),
 }
 """Side -> lowest, highest, weight."""
-_KINDS = ("speak", "non-verbal", "action", "leave", "none")
 _HACKING = {"none": 1.0, "low": 1.0, "medium": 0.5, "high": 0.25}
+
+
+def _folded(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
 
 
 class SotopiaRow(BaseModel):
@@ -89,7 +92,9 @@ class Gaming(BaseModel):
 class Action(BaseModel):
     """One turn."""
 
-    action_type: Literal["speak", "non-verbal", "action", "leave", "none"]
+    action_type: Annotated[
+        Literal["speak", "non-verbal", "action", "leave", "none"], BeforeValidator(_folded)
+    ]
     argument: str = ""
 
 
@@ -240,15 +245,9 @@ def raw_mean(grades: Mapping[str, float]) -> float:
 def _read(text: str) -> Action | None:
     """Read a turn; None when it is not one JSON object with a known action."""
     try:
-        value = parse_object(text).value
-    except DataError:
+        return Action.model_validate(parse_object(text).value)
+    except (DataError, ValidationError):
         return None
-    kind, argument = value.get("action_type"), value.get("argument", "")
-    if not isinstance(kind, str) or kind.strip().lower() not in _KINDS:
-        return None
-    if not isinstance(argument, str):
-        return None
-    return Action.model_validate({"action_type": kind.strip().lower(), "argument": argument})
 
 
 def _action(line: Line) -> Action:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import AliasChoices, BaseModel, Field
 
 from mimesim.corpora.base import Unfit
-from mimesim.envs.base import Task
-from mimesim.envs.tasks.answers import LETTERS, Texts, letter
-from mimesim.envs.tasks.base import PACKS, AnswerTask, Row, Score, TaskInfo, right_or_wrong
+from mimesim.envs.tasks.answers import LETTERS, Texts
+from mimesim.envs.tasks.base import PACKS, Row, TaskInfo
+from mimesim.envs.tasks.letter import LetterTask
 
 
 class TwinvoiceRow(BaseModel):
@@ -24,7 +24,7 @@ class TwinvoiceRow(BaseModel):
     dimension: str = ""
 
 
-class Twinvoice(AnswerTask[TwinvoiceRow]):
+class Twinvoice(LetterTask[TwinvoiceRow]):
     """Letter equality."""
 
     info = TaskInfo(
@@ -35,7 +35,6 @@ class Twinvoice(AnswerTask[TwinvoiceRow]):
         PACKS / "twinvoice.jsonl",
     )
     schema = TwinvoiceRow
-    form = "one letter, A, B, C or D"
 
     def take(self, row: TwinvoiceRow) -> Row:
         """Check that the index points at a choice."""
@@ -49,15 +48,6 @@ class Twinvoice(AnswerTask[TwinvoiceRow]):
             },
             hidden={"gold": LETTERS[row.answer_idx], "dimension": row.dimension},
         )
-
-    def grade(self, task: Task, said: str, mode: str) -> Score:
-        """Compare letters."""
-        chosen = letter(said, "ABCD")
-        return right_or_wrong(chosen == task.hidden["gold"], answer=chosen)
-
-    def right(self, task: Task) -> str:
-        """Return the letter of the real reply."""
-        return str(task.hidden["gold"])
 
 
 TASK = Twinvoice()

@@ -16,6 +16,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
 from mimesim import prompts
 from mimesim.corpora.base import Unfit
+from mimesim.dialogue.stop import USERLM_MARKER
 from mimesim.envs.base import Observation, Task
 from mimesim.envs.tasks.answers import as_list, as_object, likeness
 from mimesim.envs.tasks.base import (
@@ -32,8 +33,6 @@ from mimesim.errors import EnvError
 from mimesim.judges.base import JudgeRequest
 from mimesim.stats.texts import words
 
-END = "<|endconversation|>"
-"""What these rows use to end a conversation."""
 _STOPWORDS = frozenset(
     words(
         "a an the i you he she it we they me him her us them my your his its our their this that"
@@ -138,7 +137,9 @@ class Userllm(UserTask[UserllmRow]):
 
     async def open(self, scene: Scene) -> Opening:
         """Show intent and conversation."""
-        system = prompts.render("tasks/userllm_person", intent=scene.public["intent"], end=END)
+        system = prompts.render(
+            "tasks/userllm_person", intent=scene.public["intent"], end=USERLM_MARKER
+        )
         text = prompts.render("tasks/userllm", history=scene.public["history"])
         return Opening(Observation(system=system, first_user=text))
 
@@ -157,13 +158,13 @@ class Userllm(UserTask[UserllmRow]):
         return Reaction(score=Score(grade or 0.0, {"named": count}, bool(grade)))
 
     async def _prism(self, scene: Scene, said: str) -> Score:
-        text, found, _ = said.partition(END)
+        text, found, _ = said.partition(USERLM_MARKER)
         text, ended = text.strip(), bool(found)
         in_time = float(ended is bool(scene.hidden["last"]))
         faithful = scene.mode == "faithful"
         if not text and not faithful:
             return Score(in_time, {"end": in_time})
-        counted = f"{text} {END}" if faithful and ended else text
+        counted = f"{text} {USERLM_MARKER}" if faithful and ended else text
         overlap = intent_overlap(scene.public["intent"], counted)
         verdict = await scene.desk.must(
             JudgeRequest(
@@ -200,7 +201,7 @@ class Userllm(UserTask[UserllmRow]):
         """Return what earns everything: own words, the end in time, the own question."""
         if task.hidden["kind"] == "question":
             return f"no, {task.hidden['question']}"
-        return END if task.hidden["last"] else "hmm okay then"
+        return USERLM_MARKER if task.hidden["last"] else "hmm okay then"
 
 
 def intent_overlap(intent: str, turn: str) -> float:

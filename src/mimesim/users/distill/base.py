@@ -47,7 +47,8 @@ class Distilled:
         goal_from: the requests that it was made of.
         unknown: what the person said they do not know, with the place.
         style: facts of style, in words.
-        ending: how the conversation went out: `thanked`, `complained` or `open`.
+        ending: how the conversation went out: `thanked`, `complained` or `open` by rule, `solved`
+            or `not_solved` where a judge could show it.
         ending_from: the words that say so.
     """
 

@@ -29,7 +29,6 @@ from mimesim.users.words import key_of
 KIND = "distill"
 """The kind of question; its template is `judge/distill`."""
 
-_ENDINGS = {"solved": "solved", "not_solved": "not_solved"}
 _MOST = 40
 _LONGEST = 200
 """Characters of one value, and of a goal twice that."""
@@ -106,11 +105,11 @@ def _checked(claim: PersonClaim, turns: Sequence[HumanTurn], ruled: Distilled) -
     if goal_from is not None and _fit_goal(goal, opening, dropped):
         merged = replace(merged, goal=goal, goal_from=(goal_from,))
     claims = len(claim.facts) + 1
-    if claim.outcome in _ENDINGS:
+    if claim.outcome != "unclear":
         claims += 1
         shown = _place(turns, claim.outcome_turn, claim.outcome_quote, dropped)
         if shown is not None:
-            merged = replace(merged, ending=_ENDINGS[claim.outcome], ending_from=shown)
+            merged = replace(merged, ending=claim.outcome, ending_from=shown)
     return Judged(merged, "verdict", claims, dropped)
 
 

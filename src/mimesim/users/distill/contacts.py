@@ -14,25 +14,24 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from mimesim.corpora.base import HumanDialogue, HumanTurn
+from mimesim.corpora.cleaning import pii
 from mimesim.scenarios.records import address, load_pools
 from mimesim.seeds import generator
 from mimesim.users.distill.facts import plain_answer
 from mimesim.users.distill.phones import phones_in
-from mimesim.users.distill.values import MAIL, NOUNS, PHONE, SELF
+from mimesim.users.distill.values import NOUNS, PHONE, SELF
 from mimesim.users.questions import questions_in
 
 _STREET = (
     r"\b\d{1,5}[a-z]? (?:[A-Za-z'.-]+ ){1,3}(?:street|st|avenue|ave|road|rd|lane|ln|boulevard|blvd|drive|dr|way|court|ct"
     r"|terrace|place|close|row)\b\.?(?:,? (?:apt|apartment|suite|unit|#) ?\w+)?"
 )
-_CARD = r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])"
 _SSN = r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("email", re.compile(MAIL)),
-    ("card", re.compile(_CARD)),
+    ("email", re.compile(pii.MAIL_FORM)),
+    ("card", re.compile(pii.CARD_FORM)),
     ("secret", re.compile(_SSN)),
     ("phone", re.compile(PHONE)),
     ("address", re.compile(_STREET, re.IGNORECASE)),
@@ -54,27 +53,10 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _LONG_NUMBER = re.compile(r"(?<![\w-])\d{9,12}(?![\w-])")
 _LABEL = re.compile(rf"\b(?:{NOUNS})\W*(?:number|id|no|code)?\W*(?:is|was)?\W*$", re.IGNORECASE)
-_WORDS_TOO = frozenset(
-    [
-        "may",
-        "mark",
-        "rose",
-        "hope",
-        "grace",
-        "will",
-        "bill",
-        "art",
-        "sue",
-        "pat",
-        "rob",
-        "dawn",
-        "joy",
-        "jack",
-        "june",
-        "april",
-        "august",
-    ]
-)
+_WORDS_TOO = frozenset([
+    "may", "mark", "rose", "hope", "grace", "will", "bill", "art", "sue",
+    "pat", "rob", "dawn", "joy", "jack", "june", "april", "august",
+])  # fmt: skip
 _ASKED = {
     "email": "email", "phone": "phone", "new_phone": "phone", "customer_name": "name", "first_name": "name",
     "last_name": "name", "username": "username", "full_address": "address", "new_address": "address",
@@ -88,26 +70,10 @@ _ASKED = {
 """Key of a question -> what its answer is."""
 _BORN = re.compile(r"\b(?:date of birth|birth ?day|birth date|born|dob)\b", re.IGNORECASE)
 _PLAIN = {"phone": r"\+?\d[\d\s().-]{5,}\d", "zip": r"\d{4,6}(?:-\d{4})?|[A-Z]{1,2}\d\w? ?\d[A-Z]{2}", "card": r"\d[\d -]{3,}\d"}  # fmt: skip
-_NO_NAME = frozenset(
-    [
-        "here",
-        "fine",
-        "good",
-        "ok",
-        "okay",
-        "sure",
-        "yes",
-        "no",
-        "not",
-        "sorry",
-        "looking",
-        "trying",
-        "calling",
-        "just",
-        "a",
-        "the",
-    ]
-)
+_NO_NAME = frozenset([
+    "here", "fine", "good", "ok", "okay", "sure", "yes", "no", "not",
+    "sorry", "looking", "trying", "calling", "just", "a", "the",
+])  # fmt: skip
 _SPACES = re.compile(r"\s+")
 _LONGEST = 80
 """Characters of one value; longer is a story."""
@@ -138,7 +104,7 @@ def pseudonymized(
         ),
         topic=swap(dialogue.topic),
         goal=swap(dialogue.goal),
-        outcome=swap.deep(dialogue.outcome),
+        outcome=pii.deep(dialogue.outcome, swap),
     )
     return made, Counter(real.values())
 
@@ -283,16 +249,6 @@ class _Swap:
     def _put(self, match: re.Match[str]) -> str:
         said = _SPACES.sub(" ", match.group())
         return self._exact.get(said) or self._folded[_fold(said)]
-
-    def deep(self, value: Any) -> Any:
-        """Return JSON values with stand-ins in every string."""
-        if isinstance(value, str):
-            return self(value)
-        if isinstance(value, Mapping):
-            return {key: self.deep(inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.deep(inner) for inner in value]
-        return value
 
 
 def _spaced(value: str) -> str:

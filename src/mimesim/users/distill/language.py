@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from mimesim.corpora.base import HumanDialogue
 from mimesim.corpora.cleaning import checks
+from mimesim.corpora.formats.languages import language_code
 from mimesim.errors import MissingExtraError
 from mimesim.users import guards
 from mimesim.users.words import listed
@@ -14,9 +13,6 @@ ENGLISH = "en"
 OTHER = "und"
 """Some language that is not English and has no name here (the ISO 639-3 code of such)."""
 
-_SAMPLE = 600
-_LETTERS = 24
-"""Letters by which a language can be told; with fewer, both sides are read."""
 _SURE = 0.25
 """Share of common English words from which on a text is English, whatever else it looks like."""
 _LIKELY = 0.15
@@ -27,19 +23,19 @@ def language_of(dialogue: HumanDialogue) -> str:
     """Return the ISO 639-1 code of what a person writes, `und` for unnamed others, empty = unknown.
 
     What the source states counts first. Else common English words tell, and where they do not,
-    py3langid, if it is installed.
+    py3langid, if it is installed. Where the person wrote too little, both sides are read.
     """
-    stated = re.match(r"([a-z]{2})(?![a-z])", dialogue.language.casefold())
+    stated = language_code(dialogue.language)
     if stated:
-        return stated.group(1)
-    text = checks.user_text(dialogue)[:_SAMPLE]
-    if sum(map(str.isalpha, text)) < _LETTERS:
-        text = "\n".join(turn.text for turn in dialogue.turns)[:_SAMPLE]
+        return stated
+    text = checks.user_text(dialogue)[: checks.SAMPLE]
+    if sum(map(str.isalpha, text)) < checks.LETTERS:
+        text = "\n".join(turn.text for turn in dialogue.turns)[: checks.SAMPLE]
     words = guards.words(text)
     share = sum(word in listed("empty") for word in words) / max(1, len(words))
     if len(words) >= 4 and share >= _SURE:
         return ENGLISH
-    if sum(map(str.isalpha, text)) < _LETTERS:
+    if sum(map(str.isalpha, text)) < checks.LETTERS:
         return ""
     try:
         return checks.told_language(text)

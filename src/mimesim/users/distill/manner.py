@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mimesim.users import guards
-from mimesim.users.words import listed
 
 _OFTEN = 0.5
 _SOME = 0.25
@@ -28,7 +27,7 @@ def style_of(texts: Sequence[str], language: str = "") -> dict[str, Any]:
 
     Args:
         texts: their messages, at least one.
-        language: ISO 639-1 code, where the source states it; else it is told by common words.
+        language: ISO 639-1 code of what they write; empty = unknown.
     """
     lengths = [len(guards.words(text)) for text in texts]
     style: dict[str, Any] = {
@@ -39,9 +38,8 @@ def style_of(texts: Sequence[str], language: str = "") -> dict[str, Any]:
     typing = _typing(texts)
     if typing:
         style["typing"] = typing
-    spoken = language or _language(texts)
-    if spoken:
-        style["language"] = spoken
+    if language:
+        style["language"] = language
     return style
 
 
@@ -89,10 +87,3 @@ def _typing(texts: Sequence[str]) -> str:
     if _share(texts, ["\n" in t for t in texts]) > _SOME:
         told.append("splits a message over lines")
     return ", ".join(told)
-
-
-def _language(texts: Sequence[str]) -> str:
-    """Return `en` where common English words make up enough of the text; else say nothing."""
-    words = [word for text in texts for word in guards.words(text)]
-    common = sum(word in listed("empty") for word in words)
-    return "en" if len(words) >= 4 and common >= 0.25 * len(words) else ""

@@ -11,13 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from mimesim.corpora.cleaning.pii import MAIL_FORM, PHONE_FORM
 from mimesim.users.words import any_of, listed
 
-MAIL = r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
-PHONE = (
-    r"(?<![\w-])(?:\+\d[\d\s().-]{6,17}\d|(?:\d{1,2}[\s.-])?(?:\(\d{3}\)[\s.-]?|\d{3}[\s.-])\d{3}[\s.-]\d{4}"
-    r"|\d{3}-\d{4}|0\d{9,10})(?![\w-])"
-)
+PHONE = rf"(?:{PHONE_FORM}|(?<![\w-])0\d{{9,10}}(?![\w-]))"
 SELF = r"\bmy (?:full |first )?name(?: is| 's|'s|:)\s+(?P<value>[^\W\d_][\w'-]*(?-i:(?: [A-Z][\w'-]+){0,2}))"
 NOUNS = (
     r"order|account|reference|ref|booking|invoice|ticket|confirmation|policy|tracking|case|customer"
@@ -109,7 +106,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Read], ...]:
     )
     area = any_of("area")
     sources: tuple[tuple[str, _Read], ...] = (
-        (rf"(?P<value>{MAIL})", _as("email")),
+        (rf"(?P<value>{MAIL_FORM})", _as("email")),
         (numbered, _numbered),
         (rf"(?P<value>{PHONE})", _as("phone")),
         (rf"(?P<value>{date})", _as("date")),
@@ -142,7 +139,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], _Read], ...]:
 def _rules_of_form() -> tuple[tuple[re.Pattern[str], _Read], ...]:
     """Return the rules that hold in any language."""
     sources = (
-        (rf"(?P<value>{MAIL})", "email"),
+        (rf"(?P<value>{MAIL_FORM})", "email"),
         (rf"(?P<value>{PHONE}|{_NATIONAL})", "phone"),
         (rf"(?P<value>{_DATE})", "date"),
         (rf"(?P<value>{_SUM})", "amount"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from mimesim.dialogue.stop import Party, StopReason, UserAction
+from mimesim.dialogue.stop import LEAVING, Party, StopReason
 from mimesim.dialogue.types import PublicMessage, Reply
 from mimesim.envs.base import StepPrivate, StepResult
 from mimesim.envs.gyms.support_desk.case import Case
@@ -14,12 +14,6 @@ from mimesim.envs.gyms.support_desk.state import State, grade
 MAX_STEPS = 16
 MAX_INVALID = 3
 """Invalid actions in a row that end an episode."""
-LEAVING: dict[str, StopReason] = {
-    UserAction.END: StopReason.USER_STOP,
-    UserAction.TRANSFER: StopReason.USER_TRANSFER,
-    UserAction.OUT_OF_SCOPE: StopReason.USER_OUT_OF_SCOPE,
-}
-"""How a customer can leave, and the stop reason it gives."""
 
 
 class Turn(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mimesim.dialogue.stop import UserAction
+from mimesim.dialogue.stop import LEAVING, UserAction
 from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import PublicMessage, Reply, Role, Usage
 from mimesim.envs.actions import problem_of
@@ -27,7 +27,7 @@ from mimesim.envs.base import (
 )
 from mimesim.envs.gyms.support_desk import texts, tools
 from mimesim.envs.gyms.support_desk.case import Case, read_case
-from mimesim.envs.gyms.support_desk.ending import LEAVING, MAX_STEPS, Turn, finish
+from mimesim.envs.gyms.support_desk.ending import MAX_STEPS, Turn, finish
 from mimesim.envs.gyms.support_desk.scoring import canon
 from mimesim.envs.gyms.support_desk.state import (
     State,
