@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from mimesim import jsonio, seeds
-from mimesim.errors import DataError, UsageError
+from mimesim.errors import ConfigError, DataError, UsageError
 from mimesim.models import embedded, templates
 from mimesim.train.midtrain import UNMODERATED, UserConfig, train_user
 from mimesim.train.sft import Progress
@@ -149,6 +149,11 @@ def test_messages_are_counted_beside_those_of_people(place: Path, tmp_path: Path
         assert 0 < samples[kind]["human"]["mean_words"] < 6
         assert 0 <= samples[kind]["trained"]["ended"] <= 1
         assert "ended" not in samples[kind]["human"]
+
+
+def test_samples_are_refused_where_messages_have_thoughts(place: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="without thoughts"):
+        config(place, tmp_path, stage="thought", samples=2)
 
 
 def test_too_few_conversations_to_hold_some_out(place: Path, tmp_path: Path) -> None:

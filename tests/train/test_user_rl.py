@@ -306,7 +306,7 @@ def test_credit_compat_is_passed_on(
     """What a silent judge owes is missing data, or a reward of 0 as in the original."""
     monkeypatch.setitem(REGISTRY.builtin, "silent", f"{__name__}:make_silent")
     changed = {"batches": 1, "tasks": (TaskPart(name="behavior", judge="silent"),)}
-    changed |= {"measure": MeasureConfig(rows=0), "minibatches": 1}
+    changed |= {"measure": MeasureConfig(rows=0), "policy": PolicyConfig(1.0, 24)}
     invalid = {}
     for compat in (False, True):
         given = config(start, tmp_path / str(compat), credit=CreditConfig(compat=compat), **changed)

@@ -19,7 +19,7 @@ import torch
 
 from mimesim import jsonio, prompts, seeds
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
-from mimesim.errors import UsageError
+from mimesim.errors import ConfigError, UsageError
 from mimesim.models import templates
 from mimesim.models.embedded import embedded_folder
 from mimesim.models.local import Loaded, load_pretrained
@@ -64,7 +64,7 @@ class UserConfig:
         eval_every: updates between scores of the validation part; 0 = none.
         validation_conversations: how many conversations that part has, of each corpus.
         samples: held-out conversations of each corpus that the model writes a first and a later
-            message for, before and after; 0 = none.
+            message for, before and after; 0 = none (`midtrain` only).
         max_length: tokens of a row; older turns are dropped.
         lora_rank: 0 = all parameters.
         dtype: precision of weights and optimizer.
@@ -112,6 +112,12 @@ class UserConfig:
         check_ranges(self, NATURAL, "warmup_steps", "lora_rank", "save_every")
         check_ranges(self, POSITIVE, "lr")
         check_ranges(self, SHARE, "held_out_share")
+        if self.samples and self.stage == "thought":
+            raise ConfigError(
+                "'samples' writes messages without thoughts",
+                where="samples",
+                expected="0 with the stage 'thought'",
+            )
 
 
 def train_user(
