@@ -29,7 +29,10 @@ Settings = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every stream.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run.")]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="The recipe's small form: it shows that everything works, no more.")
+    bool,
+    typer.Option(
+        "--quick", help="The recipe's small form: it shows that everything works, no more."
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and leave.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
