@@ -16,7 +16,13 @@ from mimesim.errors import DataError, UsageError
 from mimesim.registry import Registry, unknown_name
 from mimesim.users.base import User
 
-REGISTRY = Registry("gym", {"support-desk": "mimesim.envs.gyms.support_desk:GYM"})
+REGISTRY = Registry(
+    "gym",
+    {
+        "function": "mimesim.envs.gyms.function:GYM",
+        "support-desk": "mimesim.envs.gyms.support_desk:GYM",
+    },
+)
 """All gyms."""
 _NEEDS = ("name", "profiles", "spec", "make", "tasks")
 NO_GYM = "conversation"

@@ -6,11 +6,14 @@ agent's reasoning or tool traffic, a gym never hands a thought to the agent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from mimesim.dialogue.types import Identity, PublicMessage, Reply
+
+Script = Callable[[str], Reply]
+"""Kind of scripted person (`neutral`, `realistic`, `B3`, ...) -> what such a person answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class UserRequest:
         agent_text: the agent's last message ("" when the user opens).
         private: what only this user may know, by kind (one preference, a hidden target, ...).
         seed: seed of this call, derived from the episode's.
+        script: what scripted people answer; the gym knows it, as it knows the rule of a judge.
     """
 
     kind: str
@@ -32,6 +36,7 @@ class UserRequest:
     public: Mapping[str, Any] = field(default_factory=dict)
     private: Mapping[str, Any] = field(default_factory=dict)
     asked_fields: tuple[str, ...] = ()
+    script: Script | None = field(default=None, compare=False, repr=False)
 
 
 class User(Protocol):

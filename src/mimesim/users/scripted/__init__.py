@@ -1,7 +1,8 @@
 """Scripted customers: `make("realistic")` for the door name `scripted:realistic`.
 
-The scenario's profile decides which script plays: `compact` has a script of its own, everything
-else is played by the full one. Both know the same kinds.
+The scenario's profile decides which script plays: `compact` has a script of its own, `asked` means
+that the gym brings one with every question, everything else is played by the full one. All know the
+same kinds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["KINDS", "ScriptedSource", "make"]
 _SCRIPTS = Registry(
     "script",
     {
+        "asked": "mimesim.users.scripted.asked:AskedUser",
         "compact": "mimesim.users.scripted.compact:CompactUser",
         "full": "mimesim.users.scripted.full:FullUser",
     },
@@ -44,8 +46,8 @@ class ScriptedSource:
         Raises:
             DataError: a damaged scenario.
         """
-        meta = scenario.get("meta") or {}
-        script = "compact" if meta.get("profile") == "compact" else "full"
+        profile = (scenario.get("meta") or {}).get("profile")
+        script = profile if profile in ("compact", "asked") else "full"
         return cast(User, _SCRIPTS.load(script)(scenario, kind=self.kind, seed=seed))
 
     async def aclose(self) -> None:

@@ -1,0 +1,90 @@
+"""The door of a turn-taking gym: what the registry asks, answered from one class and one pack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mimesim.dialogue.types import Reply
+from mimesim.envs.base import Agent, GymEnv, GymSpec, Task
+from mimesim.envs.gyms.agents import NullAgent, RandomAgent, TraceAgent
+from mimesim.envs.gyms.turns import TurnGym
+from mimesim.registry import unknown_name
+
+Moves = Callable[[Task], Sequence[tuple[str, str]]]
+"""Task -> (choice, content) pairs that a random agent draws from; public side only."""
+
+
+@dataclass(frozen=True)
+class TurnKind:
+    """What a gym offers; see `envs.load.Gym`.
+
+    Attributes:
+        episode: the gym of one episode.
+        make_tasks: split, seed and count -> own tasks; equal arguments give equal tasks.
+        check: task -> the strings of its hidden side that `public` must not hold; raises
+            `DataError` on a task that an episode could not read.
+        best: task -> an upper bound of the return.
+        moves: what a random agent draws from.
+        agents: further agents of the gym's own.
+    """
+
+    name: str
+    episode: type[TurnGym[Any]]
+    make_tasks: Callable[[str, int, int], list[Task]]
+    check: Callable[[Task], list[str]]
+    best: Callable[[Task], float]
+    moves: Moves
+    agents: Mapping[str, Callable[[Task, int], Agent]] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ("default",)
+
+    def spec(self, profile: str) -> GymSpec:
+        """Return the static facts."""
+        return self.episode.SPEC
+
+    def make(
+        self, profile: str, *, user: Any, judge: Any, options: Mapping[str, Any] | None
+    ) -> GymEnv:
+        """Make the gym of one episode."""
+        return self.episode(user=user, judge=judge, options=options)
+
+    def tasks(self, profile: str, split: str, seed: int, count: int) -> list[Task]:
+        """Make `count` tasks; equal arguments give equal tasks."""
+        return self.make_tasks(split, seed, count)
+
+    def agent(self, kind: str, task: Task, seed: int) -> Agent:
+        """Make one of the gym's own agents.
+
+        Raises:
+            UnknownNameError: no such agent.
+        """
+        known: dict[str, Callable[[Task, int], Agent]] = {
+            "oracle": TraceAgent,
+            "null": NullAgent,
+            "random": lambda one, key: RandomAgent(self.moves(one), key),
+            **self.agents,
+        }
+        if kind not in known:
+            raise unknown_name(f"agent of gym {self.name!r}", kind, list(known))
+        return known[kind](task, seed)
+
+    def secrets(self, task: Task) -> list[str]:
+        """Return strings of `task.hidden` that `task.public` must not hold."""
+        return self.check(task)
+
+    def attainable(self, task: Task) -> float:
+        """Return an upper bound of the return on this task.
+
+        Raises:
+            DataError: an episode could not read it.
+        """
+        self.check(task)
+        return self.best(task)
+
+
+def scripted(utterance: str, thought: str = "") -> Reply:
+    """Return what a scripted person says, and what it thinks, if anything."""
+    from mimesim.dialogue.types import Thought
+
+    return Reply(Thought(thought) if thought else None, utterance, source="scripted")

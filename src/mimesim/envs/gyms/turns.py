@@ -1,0 +1,487 @@
+"""What all turn-taking gyms share: one law of steps, failures and ends.
+
+A gym says how a task begins and what an action does to its state; everything else is here. The
+state is one frozen value that is replaced at the end of a step, so a step that fails commits
+nothing: the turn is not consumed, and the user is set back to where it was. Malformed actions cost
+the turn; three in a row end the episode.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+
+from mimesim.dialogue.stop import Party, StopReason, UserAction
+from mimesim.dialogue.thinking import is_blank
+from mimesim.dialogue.types import PublicMessage, Reply, Role, Usage
+from mimesim.envs.actions import problem_of
+from mimesim.envs.base import (
+    AgentAction,
+    Choice,
+    GymSpec,
+    Observation,
+    StepPrivate,
+    StepResult,
+    Task,
+)
+from mimesim.envs.gyms.compat import read_options
+from mimesim.envs.packs import holds_string
+from mimesim.errors import CallerError, EnvError, JudgeError, UserError
+from mimesim.judges.base import Judge, JudgeRequest, Rule, required
+from mimesim.seeds import derive, generator
+from mimesim.users.base import Script, User, UserRequest
+
+S = TypeVar("S")
+V = TypeVar("V", bound=BaseModel)
+T = TypeVar("T")
+
+MAX_STEPS = 16
+"""Executed actions of an episode, in training and evaluation."""
+MAX_INVALID = 3
+"""Invalid actions in a row that end an episode."""
+SCHEMA = 1
+_SLACK = 1e-9
+
+
+class BadAction(Exception):
+    """The content of an action cannot be used here; the words tell the agent why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Generic[S]):
+    """What an action did.
+
+    Attributes:
+        state: to be committed.
+        feedback: what the environment tells the agent; "" = nothing.
+        reply: of the user, whose words the agent reads before the feedback.
+        reward: of this step.
+        over: why the episode ends by the gym's own rule, None = it goes on.
+        by: whose doing that is.
+        grading: bookkeeping for logs, never seen by the agent.
+    """
+
+    state: S
+    feedback: str = ""
+    reply: Reply | None = None
+    reward: float = 0.0
+    over: StopReason | None = None
+    by: Party = Party.AGENT
+    grading: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening(Generic[S]):
+    """How an episode starts: the state, what the agent reads first, and the user's reply if any."""
+
+    state: S
+    first: str
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a gym asks its user.
+
+    Attributes:
+        kind: e.g. `turtle.oracle`; names the prompt `user/kinds/<kind>` of model-backed users.
+        text: the agent's words, "" when the user opens.
+        script: what a scripted person answers.
+        public: what the agent knows too. private: what only this user may know.
+        history: the words so far; None = all of them.
+        may_end: whether the user can leave.
+    """
+
+    kind: str
+    text: str
+    script: Script
+    public: Mapping[str, Any] = field(default_factory=dict)
+    private: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[PublicMessage, ...] | None = None
+    may_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame(Generic[S]):
+    """Everything that a step changes."""
+
+    state: S
+    history: tuple[PublicMessage, ...] = ()
+    turns: int = 0
+    invalid: int = 0
+    done: bool = False
+
+
+class TurnGym(ABC, Generic[S]):
+    """One episode (single use). Subclasses are the gyms; see `envs.gyms.kind` for the door.
+
+    Class attributes of a gym:
+        SPEC: its static facts. COMPAT_BOUNDS: highest reward of a step under compat.
+        STATE: the frozen dataclass of its state, JSON values throughout.
+        OPTIONS: its own settings with their defaults; every gym has `expose_finish` too, with which
+            the agent may end the episode by itself.
+        CANNED: what the agent reads where compat turns a failure into a turn.
+    """
+
+    SPEC: ClassVar[GymSpec]
+    COMPAT_BOUNDS: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    STATE: ClassVar[type]
+    OPTIONS: ClassVar[Mapping[str, Any]] = {}
+    CANNED: ClassVar[str] = "No answer could be given to that."
+
+    def __init__(
+        self, *, user: User, judge: Judge | None = None, options: Mapping[str, Any] | None = None
+    ) -> None:
+        own = {"expose_finish": False, **self.OPTIONS}
+        self.compat, self.options = read_options(options, own, self.SPEC.name)
+        self.spec = self._spec()
+        self.opening_private = StepPrivate()
+        self.user_usage = Usage()
+        self.judge_usage = Usage()
+        self._user = user
+        self._judge = judge
+        self._task: Task | None = None
+        self._seed = 0
+        self._failures = 0
+        self._busy = False
+        self._verdicts: list[Mapping[str, Any]] = []
+        self._frame: _Frame[S] | None = None
+
+    # What a gym says ------------------------------------------------------------------------
+
+    @abstractmethod
+    def system(self, task: Task) -> str:
+        """Return what the agent is told of the environment; from `task.public` only."""
+
+    @abstractmethod
+    async def begin(self, task: Task) -> Opening[S]:
+        """Read the task and start.
+
+        Raises:
+            DataError: it lacks something.
+            UserError, InfraError: the user did not open.
+        """
+
+    @abstractmethod
+    async def act(self, state: S, action: AgentAction) -> Turn[S]:
+        """Carry out an action of an allowed choice; `state` is not changed.
+
+        Raises:
+            BadAction: its content cannot be used.
+            UserError, JudgeError, InfraError, EnvError: a party failed.
+        """
+
+    @abstractmethod
+    def succeeded(self, state: S) -> bool:
+        """Tell whether an episode that ends in `state` is a success."""
+
+    @abstractmethod
+    def forbidden(self) -> list[str]:
+        """Return strings that no feedback may hold now."""
+
+    def answer(self) -> str:
+        """Return what compat tells an agent that gives up."""
+        return ""
+
+    # What a gym may use ---------------------------------------------------------------------
+
+    @property
+    def task(self) -> Task:
+        """The task of this episode.
+
+        Raises:
+            CallerError: it was not started.
+        """
+        if self._task is None:
+            raise CallerError("the episode was not started: call reset first")
+        return self._task
+
+    @property
+    def state(self) -> S:
+        """The committed state."""
+        return self._running().state
+
+    def rng(self, *names: str | int) -> random.Random:
+        """Return a generator of this task and episode; equal names give equal draws."""
+        return generator(self._seed, self.spec.name, self.task.id, *names)
+
+    def heard(self) -> tuple[PublicMessage, ...]:
+        """Return the words of user and agent so far."""
+        frame = self._frame
+        return frame.history if frame is not None else ()
+
+    async def ask(self, question: Question) -> Reply:
+        """Ask the user; on failure it is set back, so that the step can be tried again.
+
+        Raises:
+            UserError: it said nothing, or did what it cannot do here.
+            InfraError, ContextExceeded: of its model.
+        """
+        kind, heard = question.kind, question.history
+        request = UserRequest(
+            kind=kind,
+            history=self.heard() if heard is None else heard,
+            agent_text=question.text,
+            seed=derive(self._seed, "user", kind, self._turns(), self._failures),
+            public=question.public,
+            private=question.private,
+            script=question.script,
+        )
+        reply = await self._user.respond(request)
+        self.user_usage = self.user_usage + reply.usage  # spent, whatever it is worth
+        leaves = reply.action is not UserAction.SAY
+        if reply.action is UserAction.TOOL or (leaves and not question.may_end):
+            raise UserError(f"the user cannot {reply.action.value!r} here", retryable=True)
+        if not leaves and is_blank(reply.utterance):
+            raise UserError("the user said nothing", retryable=True)
+        return reply
+
+    async def decide(self, kind: str, inputs: Mapping[str, Any], schema: type[V], rule: Rule) -> V:
+        """Ask the judge.
+
+        Args:
+            kind: names the prompt template `judge/<kind>`.
+            inputs: what the judge may read, JSON values.
+            schema: of the verdict; what it forbids is asked again.
+            rule: what a rule judge answers from `inputs`.
+
+        Raises:
+            JudgeError: no verdict could be had. InfraError: of its model.
+        """
+        if self._judge is None:
+            raise CallerError(f"gym {self.spec.name!r} was made without a judge")
+        result = await self._judge.judge(
+            JudgeRequest(
+                kind=kind,
+                inputs=inputs,
+                schema=schema,
+                seed=derive(self._seed, "judge", kind, self._turns(), self._failures),
+                trial=self._failures,
+                rule=rule,
+            )
+        )
+        self.judge_usage = self.judge_usage + result.usage
+        value = required(result)
+        self._verdicts.append({"kind": kind, **value.model_dump(mode="json")})
+        return value
+
+    # The law --------------------------------------------------------------------------------
+
+    async def reset(self, task: Task, *, seed: int) -> Observation:
+        """Start the episode.
+
+        Raises:
+            CallerError: it was used before.
+            DataError: a damaged task.
+            UserError, InfraError: the user did not open; nothing was committed.
+        """
+        if self._frame is not None:
+            raise CallerError("a gym is single-use: make a new one for each episode")
+        self._task, self._seed = task, seed
+        opening = await self._safely(self.begin(task))
+        role = Role.USER if opening.reply is not None else Role.NOTE
+        said = (PublicMessage(role, opening.first),) if role is Role.USER else ()
+        self._frame = _Frame(opening.state, said)
+        reply = opening.reply
+        self.opening_private = StepPrivate(reply=reply, guards=reply.guards if reply else ())
+        return Observation(system=self.system(task), first_user=opening.first)
+
+    async def step(self, action: AgentAction) -> StepResult:
+        """Execute one action.
+
+        Raises:
+            CallerError: not started, over, or two steps at once.
+            UserError, JudgeError, InfraError, EnvError: nothing was committed; may be retried.
+        """
+        frame = self._running()
+        if frame.done:
+            raise CallerError("the episode is over")
+        if self._busy:
+            raise CallerError("two steps at once on one episode")
+        self._busy = True
+        try:
+            turn, valid = await self._turn(frame, action)
+        finally:
+            self._busy = False
+        return self._commit(frame, action, turn, valid=valid)
+
+    async def _turn(self, frame: _Frame[S], action: AgentAction) -> tuple[Turn[S], bool]:
+        self._verdicts.clear()
+        try:
+            problem = self._problem(action)
+            if problem:
+                raise BadAction(problem)
+            if action.choice is Choice.FINISH:
+                told = self.answer() if self.compat.finish_reveals_answer else ""
+                return Turn(frame.state, told, over=StopReason.AGENT_STOP), True
+            return await self._safely(self.act(frame.state, action)), True
+        except BadAction as error:
+            return Turn(frame.state, invalid_text(str(error), self.spec)), False
+        except (UserError, JudgeError):
+            if self.compat.error_policy != "zero_reward":
+                raise
+            return Turn(frame.state, self.CANNED, grading={"compat": "failure scored 0"}), True
+
+    async def _safely(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await; on any failure set the user back and let the next try draw other seeds."""
+        before = self._user.snapshot() if self._user is not None else {}
+        try:
+            return await work
+        except BadAction:
+            raise
+        except BaseException:
+            if self._user is not None:
+                self._user.restore(before)
+            self._failures += 1
+            raise
+
+    def _commit(
+        self, frame: _Frame[S], action: AgentAction, turn: Turn[S], *, valid: bool
+    ) -> StepResult:
+        low, high = self.spec.step_bounds
+        if not math.isfinite(turn.reward) or not low - _SLACK <= turn.reward <= high + _SLACK:
+            raise EnvError(f"a reward of {turn.reward!r} is outside {low} to {high}")
+        invalid = 0 if valid else frame.invalid + 1
+        turns = frame.turns + 1
+        reason, by = turn.over, turn.by
+        if reason is None and invalid >= MAX_INVALID and not self.compat.plain_choices:
+            reason, by = StopReason.AGENT_INVALID, Party.AGENT
+        truncated = reason is None and turns >= self.spec.max_steps
+        if truncated:
+            reason, by = StopReason.MAX_STEPS, Party.RUNNER
+        reply = turn.reply
+        feedback = self._feedback(turn)
+        said = [PublicMessage(Role.AGENT, action.content)] if valid else []
+        heard = [m for m in feedback if m.role is Role.USER]
+        self._frame = _Frame(
+            turn.state, (*frame.history, *said, *heard), turns, invalid, reason is not None
+        )
+        self._failures = 0
+        return StepResult(
+            feedback=feedback,
+            reward=turn.reward,
+            terminated=reason is not None and not truncated,
+            truncated=truncated,
+            reason=reason,
+            by=by if reason is not None else None,
+            success=self.succeeded(turn.state) if reason is not None else None,
+            valid=valid,
+            private=StepPrivate(
+                reply=reply,
+                grading=turn.grading,
+                guards=reply.guards if reply else (),
+                judge=tuple(self._verdicts),
+            ),
+        )
+
+    def _feedback(self, turn: Turn[S]) -> tuple[PublicMessage, ...]:
+        found = []
+        if turn.reply is not None and turn.reply.utterance:
+            found.append(PublicMessage(Role.USER, turn.reply.utterance))
+        told = turn.feedback
+        if self.compat.rewards_shown:
+            told = f"{told}\nReward: {turn.reward}".strip()
+        if told:
+            found.append(PublicMessage(Role.TOOL, told))
+        return tuple(found)
+
+    def _problem(self, action: AgentAction) -> str:
+        if self.compat.plain_choices and not action.problem:
+            return "" if action.choice in self.spec.choices else "unknown choice"
+        return problem_of(action, self.spec)
+
+    def _spec(self) -> GymSpec:
+        spec = replace(self.SPEC, max_steps=min(self.SPEC.max_steps, self.compat.steps))
+        if not self.compat.plain_choices:
+            more = (Choice.FINISH,) if self.options["expose_finish"] else ()
+            return replace(spec, choices=(*spec.choices, *more))
+        choices = (Choice.ACTION, Choice.ANSWER, Choice.SEARCH, Choice.FINISH)
+        return replace(spec, choices=choices, step_bounds=self.COMPAT_BOUNDS)
+
+    def _turns(self) -> int:
+        return self._frame.turns if self._frame is not None else 0
+
+    def _running(self) -> _Frame[S]:
+        if self._frame is None:
+            raise CallerError("the episode was not started: call reset first")
+        return self._frame
+
+    # Snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as JSON values; draws depend on names, so there is no generator."""
+        frame = self._running()
+        return {
+            "schema_version": SCHEMA,
+            "gym": self.spec.name,
+            "task_id": self.task.id,
+            "seed": self._seed,
+            "turns": frame.turns,
+            "state": _adapter(self.STATE).dump_python(frame.state, mode="json"),
+            "history": [{"role": m.role.value, "content": m.content} for m in frame.history],
+            "rng_state": None,
+            "user_state": self._user.snapshot() if self._user is not None else None,
+            "judge_state": None,
+            "transcript_len": len(frame.history),
+            "invalid_streak": frame.invalid,
+            "done": frame.done,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over a state of the same task.
+
+        Raises:
+            CallerError: not started, or the state belongs to another task or gym.
+        """
+        self._running()
+        origin = (state["gym"], state["task_id"], state["schema_version"])
+        if origin != (self.spec.name, self.task.id, SCHEMA):
+            raise CallerError(f"a state of {origin} does not fit task {self.task.id!r}")
+        self._seed = state["seed"]
+        self._failures = 0
+        self._frame = _Frame(
+            _adapter(self.STATE).validate_python(state["state"]),
+            tuple(PublicMessage(Role(m["role"]), m["content"]) for m in state["history"]),
+            state["turns"],
+            state["invalid_streak"],
+            state["done"],
+        )
+        if self._user is not None:
+            self._user.restore(state["user_state"])
+
+    async def aclose(self) -> None:
+        """Release nothing; user and judge belong to their sources."""
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def invalid_text(reason: str, spec: GymSpec) -> str:
+    """Return what an agent is told whose action was not valid."""
+    allowed = ", ".join(choice.value for choice in spec.choices)
+    return f"Not a valid step: {reason}. Choices here: {allowed}."
+
+
+def leaks(texts: list[str], forbidden: list[str], own: list[str]) -> list[str]:
+    """Return the forbidden strings that stand in `texts`; what the agent wrote itself is exempt."""
+    return [
+        secret
+        for secret in forbidden
+        if any(holds_string(text, secret) for text in texts)
+        and not any(holds_string(text, secret) for text in own)
+    ]
+
+
+def tagged(action: AgentAction) -> str:
+    """Return an action as the originals pass it on: `[choice] content`, the tag never twice."""
+    tag = f"[{action.choice.value}]"
+    return action.content if action.content.startswith(tag) else f"{tag} {action.content}"
