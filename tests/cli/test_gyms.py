@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from mimesim.cli.gyms import app
-from mimesim.envs.load import check_tasks
+from mimesim.envs.load import REGISTRY, check_tasks
 from mimesim.envs.packs import read_tasks
 
 
@@ -19,10 +19,15 @@ def last_line(*arguments: str) -> object:
 
 
 def test_list_names_every_gym_with_the_facts_of_its_spec() -> None:
-    (desk,) = last_line("list", "--json")  # type: ignore[misc]
-    assert desk["name"] == "support-desk"
-    assert {"choices", "max_steps", "return_bound", "profiles"} <= set(desk)
-    assert "support-desk" in CliRunner().invoke(app, ["list"]).output
+    gyms = last_line("list", "--json")
+    assert isinstance(gyms, list)
+    assert [gym["name"] for gym in gyms] == REGISTRY.names()
+    for gym in gyms:
+        assert {"choices", "max_steps", "return_bound", "profiles", "needs_judge"} <= set(gym)
+    shown = CliRunner().invoke(app, ["list"], env={"COLUMNS": "200"}).output
+    (turtle,) = [line for line in shown.splitlines() if line.startswith("turtle")]
+    assert "user, judge" in turtle
+    assert all(gym["name"] in shown for gym in gyms)
 
 
 def test_show_gives_a_task_and_nothing_hidden() -> None:
@@ -37,6 +42,31 @@ def test_show_can_measure_the_ends_of_the_scale() -> None:
     shown = last_line("show", "support-desk", "--profile", "compact", "--floors", "5", "--json")
     assert isinstance(shown, dict)
     assert shown["floors"]["null"] <= 0.02 < shown["floors"]["oracle"]
+    assert shown["floors"]["random"] < shown["floors"]["oracle"]
+
+
+def test_show_has_a_rule_judge_measure_where_one_is_needed() -> None:
+    shown = last_line("show", "persuade", "--floors", "2", "--json")
+    assert isinstance(shown, dict)
+    assert shown["floors"]["oracle"] >= 0.95 * shown["floors"]["attainable"] > 0
+
+
+def test_show_tells_the_options_and_what_the_originals_do_otherwise() -> None:
+    shown = last_line("show", "function", "--json")
+    assert isinstance(shown, dict)
+    assert shown["options"] == {"expose_finish": False}
+    assert shown["flags"]["function_probe"] == {
+        "repaired": "ints",
+        "userrl": "floats",
+        "mimesis": "floats",
+    }
+    assert not [flag for flag in shown["flags"] if flag.startswith("travel")]
+    text = CliRunner().invoke(app, ["show", "function"]).output
+    assert "expose_finish=false" in text
+    assert "function_probe" in text
+    desk = last_line("show", "support-desk", "--json")
+    assert isinstance(desk, dict)
+    assert "flags" not in desk
 
 
 def test_generated_tasks_are_equal_to_the_byte_and_sound(tmp_path: Path) -> None:

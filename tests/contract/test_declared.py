@@ -23,6 +23,7 @@ EXTRAS_OF_ROOM = {
     "bench": {"bench", "train"},
     "studies": {"bench", "train"},
     "models": {"train"},
+    "integrations": {"integrations", "verifiers", "openenv"},
     "report": {"report"},
     "stats": {"bench"},
 }

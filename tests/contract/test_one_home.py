@@ -21,7 +21,7 @@ HOMES = {
     r"\bSystemRandom\(|\bos\.urandom\(|\buuid4\(": (),
     r"^\s*(import json|from json import)\b": ("jsonio.py", "models/structured.py"),
     r"\bjson_repair\b": ("models/structured.py",),
-    r"\bimport sqlite3\b": ("models/cache.py", "corpora/index.py"),
+    r"\bimport sqlite3\b": ("models/cache.py", "corpora/index.py", "envs/gyms/search/index.py"),
     r"\"mimesim\.episode/": ("dialogue/episode.py",),
     r"^\s*print\(": ("cli/*.py",),
     r"\bpickle\b": (),

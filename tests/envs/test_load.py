@@ -38,9 +38,15 @@ def test_unknown_names_are_told() -> None:
         load_tasks("support-desk", profile="compactt")
 
 
+def test_the_nine_gyms_are_there_in_order() -> None:
+    assert load.REGISTRY.names() == [
+        *("function", "intention", "persuade", "search", "support-desk"),
+        *("tau", "telepathy", "travel", "turtle"),
+    ]
+
+
 def test_descriptions_hold_the_facts_of_the_spec() -> None:
-    (desk,) = describe_gyms()
-    assert desk["name"] == "support-desk"
+    (desk,) = [gym for gym in describe_gyms() if gym["name"] == "support-desk"]
     assert set(desk["profiles"]) == {"full", "compact"}
     assert desk["profiles"]["compact"]["choices"] == ["action", "answer"]
     assert describe_gym("support-desk", "compact")["max_steps"] == 8
@@ -52,6 +58,6 @@ def test_a_broken_extension_does_not_hide_the_others(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("MIMESIM_DISABLE_PLUGINS", raising=False)
     monkeypatch.setattr(load.REGISTRY, "_extensions", None)
     with pytest.warns(UserWarning, match="extension gym 'broken' is left out: .*is no gym"):
-        (desk,) = describe_gyms()
-    assert desk["name"] == "support-desk"
+        described = describe_gyms()
+    assert [gym["name"] for gym in described] == list(load.REGISTRY.builtin)
     monkeypatch.setattr(load.REGISTRY, "_extensions", None)

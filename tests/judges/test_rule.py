@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mimesim.errors import EnvError
+from mimesim.errors import DataError, EnvError, JudgeError
 from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, required
 from mimesim.judges.load import make_judge
 
@@ -46,6 +46,39 @@ def test_no_rule_and_a_silent_rule_are_failures_not_scores() -> None:
 def test_a_rule_that_breaks_its_schema_is_a_fault_of_the_gym() -> None:
     with pytest.raises(EnvError, match="breaks its schema"):
         ask(lambda inputs: {"correct": "yes"})
+
+
+def _breaks(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise ValueError(inputs["target"])
+
+
+def _refuses(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    raise DataError("a damaged cue: Lion")
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        (_breaks, "ValueError"),
+        (_refuses, "DataError"),
+        (lambda inputs: inputs["gues"], "KeyError"),
+        (lambda inputs: 3, "TypeError"),
+        (lambda inputs: {"correct": {1}}, "TypeError"),
+        (lambda: {"correct": True}, "TypeError"),
+    ],
+)
+def test_a_rule_that_breaks_ends_one_conversation_and_tells_no_text(rule: Any, name: str) -> None:
+    with pytest.raises(EnvError, match=f"the rule of telepathy.guess broke: {name}") as caught:
+        ask(rule)
+    assert "Lion" not in str(caught.value)
+
+
+def test_a_rule_may_say_itself_that_it_failed() -> None:
+    def fails(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        raise JudgeError("no way to tell")
+
+    with pytest.raises(JudgeError, match="no way to tell"):
+        ask(fails)
 
 
 def test_the_held_out_rule_is_another_one() -> None:

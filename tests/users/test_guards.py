@@ -45,6 +45,13 @@ FIRES = [
     ("speaker_text", "**Assistant:** hello"),
     ("speaker_text", "hi<|im_end|>"),
     ("speaker_text", "[INST] hi [/INST]"),
+    ("refusal", "I'm sorry, but I can't help with that."),
+    ("refusal", "I\u2019m not able to take part in this role-play."),
+    ("refusal", "Sorry, I cannot adopt this persona."),
+    ("refusal", "I'm not comfortable pretending to hold that opinion."),
+    ("refusal", "That would go against my guidelines."),
+    ("refusal", "I do not have personal opinions on that."),
+    ("refusal", "I must decline to play this role."),
     ("leftover_tag", "hi <reasoning>x"),
     ("leftover_tag", "[thinking] hi"),
     ("leftover_tag", "hi </think>"),
@@ -65,6 +72,11 @@ PASSES = [
     "then let me talk to your supervisor",
     "i am a gold member",
     "my order: 2 teapots, 1 lid",
+    "sorry, i can't agree with that",
+    "i won't pretend to be happy about it",
+    "you can't help with this? then get me someone else",
+    "that is against my principles",
+    "i can't play the part of the video that i want",
     "",
 ]
 
@@ -193,7 +205,7 @@ def test_hard_guards_rarely_fire_on_real_users(corpus: str, test_data: Path) -> 
 
 def test_word_lists_are_patterns() -> None:
     lists = word_lists()
-    assert set(lists) == {"meta_talk", "role_flip", "speaker_text", "leftover_tag"}
+    assert set(lists) == {"meta_talk", "role_flip", "speaker_text", "leftover_tag", "refusal"}
     for patterns in lists.values():
         assert patterns
         assert all(isinstance(pattern, re.Pattern) for pattern in patterns)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mimesim import stats
 from mimesim.config.ranges import COUNT, check_ranges
@@ -21,7 +21,7 @@ from mimesim.envs.base import AgentSource, GymEnv, Task
 from mimesim.envs.load import load_tasks, make_gym
 from mimesim.errors import CallerError
 from mimesim.results import Difference, Estimate, MatrixRow
-from mimesim.rollout.engine import Cast, EngineConfig, Job, run
+from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes, wait
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.record import task_ref
 from mimesim.rollout.store import Plan, Store
@@ -101,6 +101,27 @@ def run_cell(
         config: tasks, seed and limits that all cells share.
         out: run folder of the cell; None keeps nothing on disk.
     """
+    return wait(play_cell(arm, seed, user, agent, config, out))
+
+
+async def play_cell(
+    arm: str,
+    seed: int,
+    user: str,
+    agent: AgentSource,
+    config: MatrixConfig,
+    out: Path | None = None,
+) -> Cell:
+    """Do what `run_cell` does, in the loop of the caller; the user is closed in the end.
+
+    Args:
+        arm: as `run_cell`.
+        seed: as `run_cell`.
+        user: as `run_cell`.
+        agent: as `run_cell`.
+        config: as `run_cell`.
+        out: as `run_cell`.
+    """
     tasks = load_tasks(
         config.gym, profile=config.profile, split="test", seed=config.seed, count=config.tasks
     )
@@ -118,26 +139,50 @@ def run_cell(
         limits=config.limits,
     )
     cast = Cast(agent, gym_of, get_format(config.action_format), people)
-    jobs = [Job(task) for task in tasks]
+    identity = {
+        "arm": arm,
+        "seed": seed,
+        "user": user,
+        "agent": asdict(agent.identity),
+        "matrix": asdict(config),
+    }
+    try:
+        jobs = [Job(task) for task in tasks]
+        episodes = await play(jobs, cast, engine, identity, out)
+    finally:
+        await people.aclose()
+    return score_cell(arm, seed, user, agent.identity.name, episodes)
+
+
+async def play(
+    jobs: Sequence[Job],
+    cast: Cast,
+    engine: EngineConfig,
+    identity: Mapping[str, Any],
+    out: Path | None,
+) -> Sequence[Episode]:
+    """Run (or resume) the episodes of one cell of any matrix.
+
+    Args:
+        jobs: what to play.
+        cast: who takes part; the caller closes them.
+        engine: seed, concurrency, limits.
+        identity: all that decides the results of the cell; a folder of another cell is refused.
+        out: run folder of the cell; None keeps nothing on disk.
+    """
+    if out is None:
+        return (await run_episodes(jobs, cast, engine)).episodes
     plan = Plan(
-        identity={
-            "arm": arm,
-            "seed": seed,
-            "user": user,
-            "agent": asdict(agent.identity),
-            "matrix": asdict(config),
-        },
-        config=asdict(config),
-        tasks={task.id: task_ref(task).hash for task in tasks},
+        identity=identity,
+        config=identity["matrix"],
+        tasks={job.task.id: task_ref(job.task).hash for job in jobs},
         pairs=tuple((job.task.id, job.trial) for job in jobs),
     )
-    store = Store.open(out, plan) if out is not None else None
+    store = Store.open(out, plan)
     try:
-        summary = run(jobs, cast, engine, store=store)
+        return (await run_episodes(jobs, cast, engine, store=store)).episodes
     finally:
-        if store is not None:
-            store.close()
-    return score_cell(arm, seed, user, agent.identity.name, summary.episodes)
+        store.close()
 
 
 def score_cell(arm: str, seed: int, user: str, agent: str, episodes: Sequence[Episode]) -> Cell:

@@ -2,22 +2,61 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mimesim.bench.agents import Cell, Matrix, MatrixConfig, difference, run_cell
+from mimesim.bench.agents import Cell, Matrix, MatrixConfig, difference, play_cell
+from mimesim.config.ranges import COUNT, check_ranges
 from mimesim.envs.agents.load import make_agent
 from mimesim.envs.base import AgentSource
 from mimesim.errors import ConfigError
 from mimesim.models.load import preflight
 from mimesim.results import Difference, MatrixRow, RunRecord
+from mimesim.rollout.engine import wait
 from mimesim.users.load import make_user
 
 USERS = tuple(f"scripted:heldout-{n}" for n in range(1, 8))
 """The evaluation users of the compact desk."""
+
+
+ALL = "all"
+"""What `gyms.names` calls every gym there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GymsConfig:
+    """Several gyms instead of the one of `matrix`, whose tasks, seed, concurrency and limits hold.
+
+    Attributes:
+        names: gyms, or `all`; empty = the matrix of one gym.
+        trials: how often each task is played; pass^k is told for k up to it.
+        judge: door name, for the gyms that need one.
+        options: gym -> its settings, e.g. {search = {mode = "static"}}.
+        compat: play and score as the originals: userrl or mimesis; "" = repaired.
+        tasks: gym -> task file whose test tasks are all played, e.g. of `gyms import`.
+    """
+
+    names: tuple[str, ...] = ()
+    action_format: str = "tool-call"
+    trials: int = 1
+    judge: str = "rule"
+    judge_options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    compat: str = ""
+    tasks: Mapping[str, Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no run.
+
+        Raises:
+            ConfigError: naming the key.
+        """
+        check_ranges(self, COUNT, "trials")
+        if len(set(self.names)) < len(self.names):
+            raise ConfigError("'gyms.names' names one twice", expected="every gym once")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +69,7 @@ class EvaluationConfig:
         baseline: arm that the others are compared with; "" = the first.
         out: folder of episodes and record; a second run goes on there.
         agent_options: settings given to every agent, e.g. {temperature = 0.0}.
+        gyms: the matrix over several gyms.
     """
 
     arms: Mapping[str, str] = field(default_factory=dict)
@@ -38,6 +78,7 @@ class EvaluationConfig:
     matrix: MatrixConfig = field(default_factory=MatrixConfig)
     out: Path = Path("out/eval")
     agent_options: Mapping[str, Any] = field(default_factory=dict)
+    gyms: GymsConfig = field(default_factory=GymsConfig)
 
     def __post_init__(self) -> None:
         """Refuse a matrix without rows.
@@ -70,27 +111,34 @@ def evaluate(
         UsageError: an unknown agent or user, or a folder that belongs to another matrix.
         EnvironmentFault: an endpoint is not fit.
     """
-    cells: list[Cell] = []
-    total = len(config.arms) * len(config.users)
-    agents = {
-        arm: make_agent(
-            name,
-            action_format=config.matrix.action_format,
-            options=dict(config.agent_options) or None,
-        )
-        for arm, name in config.arms.items()
-    }
-    asyncio.run(_check(agents.values(), config.users))
-    for arm, agent in agents.items():
-        for user in config.users:
-            if on_cell is not None:
-                on_cell(f"{arm} under {user}", len(cells), total)
-            folder = config.out / "cells" / f"{_slug(arm)}-{_slug(user)}"
-            cells.append(run_cell(arm, config.matrix.seed, user, agent, config.matrix, folder))
-    matrix = Matrix(tuple(cells), config.matrix.gym, config.matrix.profile)
-    record = _record(config, matrix)
+    record = wait(_evaluate(config, on_cell))
     record.write(config.out / "record.json")
     return record
+
+
+async def _evaluate(
+    config: EvaluationConfig, on_cell: Callable[[str, int, int], None] | None
+) -> RunRecord:
+    cells: list[Cell] = []
+    total = len(config.arms) * len(config.users)
+    async with AsyncExitStack() as stack:
+        agents = {}
+        for arm, name in config.arms.items():
+            agents[arm] = make_agent(
+                name,
+                action_format=config.matrix.action_format,
+                options=dict(config.agent_options) or None,
+            )
+            stack.push_async_callback(agents[arm].aclose)
+        await _check(agents.values(), config.users)
+        for arm, agent in agents.items():
+            for user in config.users:
+                if on_cell is not None:
+                    on_cell(f"{arm} under {user}", len(cells), total)
+                folder = config.out / "cells" / f"{slug(arm)}-{slug(user)}"
+                seed = config.matrix.seed
+                cells.append(await play_cell(arm, seed, user, agent, config.matrix, folder))
+    return _record(config, Matrix(tuple(cells), config.matrix.gym, config.matrix.profile))
 
 
 async def _check(agents: Iterable[AgentSource], users: Iterable[str]) -> None:
@@ -130,5 +178,6 @@ def _verdict(averages: list[MatrixRow], differences: tuple[Difference, ...]) -> 
     return f"One arm, {averages[0].n} counted episodes."
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """Return a name as part of a folder name."""
     return "".join(c if c.isalnum() else "-" for c in text).strip("-")

@@ -1,4 +1,4 @@
-"""`mimesim eval agents`: the matrix of arms and users."""
+"""`mimesim eval agents`: the matrix of arms and users, in one gym or over several."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ def agents(
         list[str] | None,
         typer.Option("--user", help="Evaluation user (default: the 7 held-out ones)."),
     ] = None,
+    agents_: Annotated[
+        str | None,
+        typer.Option("--agents", help="Agents by door name, with commas, e.g. oracle,null."),
+    ] = None,
+    users: Annotated[
+        str | None, typer.Option("--users", help="Evaluation users, with commas.")
+    ] = None,
+    gyms: Annotated[
+        str | None, typer.Option("--gyms", help="Gyms, with commas, or all; averages over them.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value, e.g. --set matrix.tasks=100.")
     ] = None,
@@ -43,10 +53,13 @@ def agents(
     """Run arms against users on the same tasks; success, reward, paired differences, intervals."""
     from mimesim import config as configs
     from mimesim.bench.evaluate import EvaluationConfig, evaluate
+    from mimesim.bench.gyms import evaluate_gyms
 
+    arms = [*(arm or []), *(f"{name}={name}" for name in _listed(agents_))]
     flags = [
-        configs.Flag("--arm", "arms", _pairs(arm) if arm else None),
-        configs.Flag("--user", "users", user or None),
+        configs.Flag("--arm", "arms", _pairs(arms) if arms else None),
+        configs.Flag("--user", "users", [*(user or []), *_listed(users)] or None),
+        configs.Flag("--gyms", "gyms.names", _listed(gyms) or None),
         configs.Flag("--seed", "matrix.seed", seed),
         configs.Flag("--out", "out", None if out is None else str(out.absolute())),
     ]
@@ -56,8 +69,33 @@ def agents(
         if not quiet:
             note(f"{done + 1}/{total} {text}")
 
-    record = evaluate(config, tell)
-    _show(record, config, json=json)
+    if config.gyms.names:
+        _show_gyms(evaluate_gyms(config, tell), config, json=json)
+    else:
+        _show(evaluate(config, tell), config, json=json)
+
+
+def _show_gyms(record: Any, config: Any, *, json: bool) -> None:
+    from mimesim.report.gym_tables import gym_tables
+
+    for found in gym_tables(record):
+        rows = [
+            (line.name, *(f"{c.value} ({c.note})" if c.note else c.value for c in line.cells))
+            for line in found.lines
+        ]
+        title = f"scores; user {found.user}, judge {found.judge}"
+        stdout(json=json).print(table(title, ("gym", *found.arms), rows))
+        for warning in found.warnings:
+            say(warning, json=json)
+    say(f"record -> {near(config.out / 'record.json')}", json=json)
+    if json:
+        emit_json(
+            {
+                "rows": [row.brief() for row in record.rows],
+                "averages": [one.brief() for one in record.gym_averages],
+                "out": str(config.out),
+            }
+        )
 
 
 def _show(record: Any, config: Any, *, json: bool) -> None:
@@ -102,6 +140,10 @@ def _percent(value: Any) -> str:
 
 def _number(value: Any) -> str:
     return "unknown" if value.value is None else f"{value.value:.3f}"
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

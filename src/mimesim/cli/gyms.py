@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from mimesim.cli import gyms_import
 from mimesim.cli.output import emit_json, fail, in_words, say, stdout, table
 from mimesim.errors import UsageError
 
 app = typer.Typer(add_completion=False, help="Look at the gyms.", no_args_is_help=True)
+app.add_typer(gyms_import.app, name="import")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on the last line of stdout.")]
 
@@ -25,11 +27,15 @@ def list_gyms(json: Json = False) -> None:
         emit_json(gyms)
         return
     rows = [
-        [gym["name"], profile, facts["max_steps"], facts["return_bound"], facts["summary"]]
+        [
+            *(gym["name"], profile, facts["max_steps"], facts["return_bound"]),
+            ", ".join(party for party in ("user", "judge") if facts[f"needs_{party}"]) or None,
+            facts["summary"],
+        ]
         for gym in gyms
         for profile, facts in gym["profiles"].items()
     ]
-    columns = ["gym", "profile", "steps", "best return", "what the agent has to do"]
+    columns = ["gym", "profile", "steps", "best return", "with", "what the agent has to do"]
     stdout().print(table("", columns, rows))
 
 
@@ -53,8 +59,9 @@ def show_gym(
         emit_json(shown)
         return
     for key, value in shown.items():
-        if key != "task":
+        if key not in ("task", "options", "flags"):
             say(f"{key.replace('_', ' ')}: {in_words(value)}")
+    _tell_options(shown)
     say("\nan agent is shown at the start of a task:")
     for key, value in shown["task"]["public"].items():
         text = _in_words(value).replace("\n", "\n    ")
@@ -93,10 +100,33 @@ def _in_words(value: Any) -> str:
     return str(value)
 
 
+def _tell_options(shown: dict[str, Any]) -> None:
+    if "options" not in shown:
+        return
+    told = ", ".join(f"{key}={_as_typed(value)}" for key, value in shown["options"].items())
+    say(f"options, set with --gym-option: {told}")
+    rows = [[flag, *map(_as_typed, values.values())] for flag, values in shown["flags"].items()]
+    columns = ["flag of --compat", *next(iter(shown["flags"].values()))]
+    stdout().print(
+        table("\nwhat the originals do otherwise, each flag an option too:", columns, rows)
+    )
+
+
+def _as_typed(value: Any) -> str:
+    """Return a value as `--gym-option` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _show(name: str, profile: str | None, split: str, seed: int) -> dict[str, Any]:
-    from mimesim.envs.load import describe_gym, load_tasks
+    from mimesim.envs.gyms.compat import flags_of
+    from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
+    from mimesim.envs.load import describe_gym, load_gym, load_tasks
 
     facts = describe_gym(name, profile)
+    gym = load_gym(name)
+    if isinstance(gym, TurnKind | ProfiledKind):
+        own = gym.options(profile or gym.profiles[0])
+        facts = {**facts, "options": own, "flags": flags_of(name)}
     (task,) = load_tasks(name, profile=profile, split=split, seed=seed, count=1)
     return {**facts, "task": {"id": task.id, "split": task.split, "public": dict(task.public)}}
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mimesim.cli.output import BELOW_THRESHOLD, emit_json, note, say, stdout, table
+from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, note, say, stdout, table
 from mimesim.errors import UsageError
 
 Files = Annotated[list[Path] | None, typer.Option("--config", help="Config file; repeatable.")]
@@ -19,9 +19,14 @@ Scenarios = Annotated[
     Path | None, typer.Option(help="Scenario file: user and agent talk without a gym.")
 ]
 _AGENT = (
-    "Agent: scripted:eager, scripted:patient, model:<model>, policy:<folder>, http:<url> or "
-    "python:<module:callable>."
+    "Agent: scripted:eager, scripted:patient, scripted:random, oracle, null, model:<model>, "
+    "policy:<folder>, http:<url> or python:<module:callable>."
 )
+_COMPAT = "Play a gym as a published code base does: userrl or mimesis."
+_GYM_OPTION = (
+    "Set an option of the gym: key=value, TOML values; `gyms show` names them. Repeatable."
+)
+_JUDGE = "Judge; left out: rule where the gym needs one."
 
 
 def command(
@@ -31,9 +36,14 @@ def command(
     split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
     scenarios: Scenarios = None,
+    behavior: Annotated[
+        str | None, typer.Option(help="Only people with it: B1 to B13, a name, or neutral.")
+    ] = None,
     agent: Annotated[str | None, typer.Option(help=_AGENT)] = None,
     user: Annotated[str | None, typer.Option(help="User; `mimesim users list` names all.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Judge, where the gym takes one.")] = None,
+    judge: Annotated[str | None, typer.Option(help=_JUDGE)] = None,
+    compat: Annotated[str | None, typer.Option(help=_COMPAT)] = None,
+    gym_option: Annotated[list[str] | None, typer.Option(help=_GYM_OPTION)] = None,
     episodes: Annotated[int | None, typer.Option("--episodes", "-n", help="How many.")] = None,
     trials: Annotated[int | None, typer.Option(help="Repetitions of each task.")] = None,
     seed: Annotated[int | None, typer.Option(help="Run seed.")] = None,
@@ -81,9 +91,11 @@ def command(
         configs.Flag("--split", "split", split),
         configs.Flag("--tasks", "tasks", None if tasks is None else str(tasks)),
         configs.Flag("--scenarios", "scenarios", None if scenarios is None else str(scenarios)),
+        configs.Flag("--behavior", "behavior", behavior),
         configs.Flag("--agent", "agent", agent),
         configs.Flag("--user", "user", user),
         configs.Flag("--judge", "judge", judge),
+        configs.Flag("--compat", "gym_options.compat", compat),
         configs.Flag("--episodes", "episodes", episodes),
         configs.Flag("--trials", "trials", trials),
         configs.Flag("--seed", "seed", seed),
@@ -94,7 +106,8 @@ def command(
         configs.Flag("--max-invalid", "max_invalid", max_invalid),
     ]
     flags += [configs.Flag("--fail-under", *_threshold(text)) for text in fail_under or []]
-    prepared = prepare(configs.load(RunConfig, config or (), overrides=set_ or (), flags=flags))
+    overrides = [*(set_ or ()), *map(_gym_option, gym_option or ())]
+    prepared = prepare(configs.load(RunConfig, config or (), overrides=overrides, flags=flags))
     shown = Shown(json=json, quiet=quiet)
     if dry_run:
         shown.plan(prepared)
@@ -103,6 +116,15 @@ def command(
     shown.summary(prepared, summary, out)
     if shown.below(prepared.config, summary):
         raise typer.Exit(BELOW_THRESHOLD)
+
+
+def _gym_option(text: str) -> str:
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
+        raise UsageError(
+            f"--gym-option {text!r} is no key=value", expected="e.g. expose_finish=true"
+        )
+    return f"gym_options.{name.strip()}={value}"
 
 
 def _threshold(text: str) -> tuple[str, str]:
@@ -174,6 +196,8 @@ class Shown:
 
         place = out or self.out
         result = summarize(summary, out=str(place))
+        if prepared.config.gym_options:
+            result["gym_options"] = dict(prepared.config.gym_options)
         if not self.quiet:
             seed = prepared.config.seed
             _print_summary(result, summary, parties(prepared), seed=seed, json=self.json)
@@ -196,6 +220,8 @@ def _print_summary(
     counts = summary.counts
     rows = [(side, party.name, party.model or "-") for side, party in who.items() if party]
     stdout(json=json).print(table("", ("party", "name", "model"), rows))
+    if "gym_options" in result:
+        say(f"options of the gym: {in_words(result['gym_options'])}", json=json)
     if counts.counted and result["reward"]["mean"] is None:
         say(f"{counts.counted}/{counts.all} conversations, not scored; seed {seed}", json=json)
     else:

@@ -20,7 +20,14 @@ REGISTRY = Registry(
     "gym",
     {
         "function": "mimesim.envs.gyms.function:GYM",
+        "intention": "mimesim.envs.gyms.intention:GYM",
+        "persuade": "mimesim.envs.gyms.persuade:GYM",
+        "search": "mimesim.envs.gyms.search:GYM",
         "support-desk": "mimesim.envs.gyms.support_desk:GYM",
+        "tau": "mimesim.envs.gyms.tau:GYM",
+        "telepathy": "mimesim.envs.gyms.telepathy:GYM",
+        "travel": "mimesim.envs.gyms.travel:GYM",
+        "turtle": "mimesim.envs.gyms.turtle:GYM",
     },
 )
 """All gyms."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from mimesim.dialogue.types import Identity
-from mimesim.errors import EnvError
+from mimesim.errors import EnvError, EpisodeError
 from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, Verdict
 from mimesim.models.structured import UnreadableError, validate
 
@@ -31,19 +31,24 @@ class RuleJudge:
         """Apply the rule of the question; without one, or where it is silent, the result failed.
 
         Raises:
-            EnvError: the rule answers in another form than it declares, a bug of the gym.
+            EnvError: the rule broke, or answers in another form than it declares; a bug of the
+                gym or of its task, which ends one conversation and never a run.
         """
         rule = request.held_out if self._held_out else request.rule
         if rule is None:
             kind = "held-out rule" if self._held_out else "rule"
             return Failed(f"no {kind} for {request.kind}")
-        value = rule(request.inputs)
-        if value is None:
-            return Failed("the rule cannot decide")
         try:
+            value = rule(request.inputs)
+            if value is None:
+                return Failed("the rule cannot decide")
             return Verdict(validate(value, request.schema))
         except UnreadableError as error:
             raise EnvError(f"the rule of {request.kind} breaks its schema: {error}") from error
+        except EpisodeError:
+            raise
+        except Exception as error:  # of any kind; its text may be private
+            raise EnvError(f"the rule of {request.kind} broke: {type(error).__name__}") from error
 
     async def aclose(self) -> None:
         """Do nothing; there is nothing to release."""

@@ -7,9 +7,9 @@ neither torch nor a network client.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from mimesim.errors import ConfigError, MissingExtraError, UsageError
 from mimesim.models.base import ChatModel, TokenModel
@@ -17,6 +17,8 @@ from mimesim.models.cache import Cached, CacheStore
 from mimesim.models.endpoint import EndpointOptions, redact
 from mimesim.models.scripted import Echo, Replay, Scripted
 from mimesim.registry import Registry, closest, unknown_name
+
+R = TypeVar("R")
 
 CHAT = Registry(
     "model",
@@ -79,6 +81,31 @@ async def preflight(model: object) -> None:
     inner = model.model if isinstance(model, Cached) else model
     if isinstance(inner, Reachable):
         await inner.preflight()
+
+
+class JSONService(Protocol):
+    """A server that is no model, e.g. a search engine."""
+
+    async def ask(
+        self, fields: Mapping[str, Any], *, method: str, read: Callable[[Any], R], asked: str
+    ) -> R:
+        """Send one request until it is answered, and return what `read` makes of the answer.
+
+        Args:
+            fields: parameters of the address (GET) or of the JSON body (POST).
+            method: GET or POST.
+            read: raises ValueError for a damaged answer, which is asked for again.
+            asked: the words of the request; server messages that quote them are withheld.
+
+        Raises:
+            InfraError: the budget is spent, or the server refused this request.
+            EnvironmentFault: wrong key or address.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections; twice is harmless."""
+        ...
 
 
 class ModelParty:
@@ -172,6 +199,27 @@ def make_openai_tokens(rest: str, options: Mapping[str, Any]) -> TokenModel:
     _need_torch("tokenizer")
     codec = _CODEC.load("codec")(_CODEC.load("tokenizer").from_pretrained(tokenizer))
     return VLLMTokens(model, url, settings, codec=codec)
+
+
+def make_json_service(url: str, options: Mapping[str, Any]) -> JSONService:
+    """Make the client of a server that is no model; nothing is connected yet.
+
+    Args:
+        url: where requests go.
+        options: `key_header`, the header that carries the key, and what an endpoint takes
+            (`models.endpoint.EndpointOptions`); without `api_key_env` no key is sent.
+
+    Raises:
+        UsageError: the address is malformed.
+        ConfigError: an unknown or unusable option.
+    """
+    from mimesim.models.openai import JSONEndpoint
+
+    given = {"api_key_env": "", **options}
+    header = given.pop("key_header", "")
+    if not isinstance(header, str):
+        raise ConfigError("option 'key_header' is no text", where=redact(url))
+    return JSONEndpoint(url, EndpointOptions.read(given, redact(url)), key_header=header)
 
 
 def make_scripted(rest: str, options: Mapping[str, Any]) -> ChatModel:

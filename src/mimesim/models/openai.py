@@ -1,7 +1,7 @@
 """OpenAI-compatible endpoints: the one network door, with the one retry loop.
 
-`OpenAIChat` answers messages; `VLLMTokens` continues token ids through vLLM's `/v1/completions`.
-Both call through `_Endpoint`, which pauses, retries and gives up inside a wall-clock budget; the
+`OpenAIChat` answers messages; `VLLMTokens` continues token ids through vLLM's `/v1/completions`;
+`JSONEndpoint` asks any other server that speaks JSON. All call through `_Endpoint`, which pauses, retries and gives up inside a wall-clock budget; the
 retries of the SDK are off. Nothing an endpoint says on failure becomes an answer, and no key,
 password or private text stands in an error.
 """
@@ -248,6 +248,67 @@ class _Endpoint:
             expected="an OpenAI-compatible server that answers",
             mend="start the server, or correct the address in openai:<model>@<base_url>",
         )
+
+
+class JSONEndpoint:
+    """A server that is no model, e.g. a search engine: the same retries, limits and secrets.
+
+    Args:
+        url: where requests go, as it stands.
+        options: `extra_body` holds further fields of every request.
+        key_header: header that carries the key; "" = `Authorization: Bearer`.
+    """
+
+    def __init__(self, url: str, options: EndpointOptions, *, key_header: str = "") -> None:
+        self._endpoint = _Endpoint("service", url, options)
+        self._options = options
+        self._key_header = key_header
+
+    async def ask(
+        self, fields: Mapping[str, Any], *, method: str, read: Callable[[Any], R], asked: str
+    ) -> R:
+        """Send one request until it is answered; see `models.load.JSONService`."""
+        url = self._endpoint.address.url
+        given = {**self._options.extra_body, **fields}
+
+        async def send(client: AsyncOpenAI) -> Any:
+            kind = openai.HttpxBinaryResponseContent
+            # a redirect would carry the key to another host
+            terms: Any = {"headers": self._auth(client), "follow_redirects": False}
+            if method == "GET":
+                terms["params"] = given
+                got = await client.get(url, cast_to=kind, options=terms)
+            else:
+                got = await client.post(url, cast_to=kind, body=given, options=terms)
+            return got.response
+
+        try:
+            return await self._endpoint._persist(send, read, self._options.budget_s)
+        except _Refused as refusal:
+            trouble = refusal.trouble
+            words = cleaned(redact(trouble.message, self._endpoint._secrets), asked)
+            told = f"{trouble.label()}: {words}" if words else trouble.label()
+            if trouble.status in (401, 403, 404):
+                raise EnvironmentFault(
+                    f"the server refused ({told})",
+                    where=url,
+                    expected="an address that it knows and a key that it takes",
+                    mend="correct the address, or the key in the variable of api_key_env",
+                ) from None
+            raise InfraError(
+                f"{url} refused the request ({told})", attempts=refusal.attempts
+            ) from None
+
+    async def aclose(self) -> None:
+        """Close the connections; twice is harmless."""
+        await self._endpoint.aclose()
+
+    def _auth(self, client: AsyncOpenAI) -> dict[str, Any]:
+        if client.api_key != _NO_KEY and self._key_header:
+            return {"Authorization": openai.Omit(), self._key_header: client.api_key}
+        if client.api_key == _NO_KEY and not self._endpoint.address.headers():
+            return {"Authorization": openai.Omit()}
+        return {}
 
 
 class OpenAIChat:

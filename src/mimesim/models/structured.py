@@ -8,10 +8,12 @@ value out of range is a failure. Nothing is ever evaluated, and no answer is nev
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -25,6 +27,7 @@ from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 T = TypeVar("T", bound=BaseModel)
 
 _FENCE = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\n?(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"\s*```(?:json|python)?\s*(.*?)\s*```\s*", re.DOTALL)
 _REASK = "models/reask"
 _SHOWN_PROBLEM = 300
 
@@ -133,6 +136,25 @@ def parse_object(text: str) -> ParsedObject:
     raise UnreadableError("the answer holds no complete JSON object")
 
 
+def parse_literal(text: str) -> dict[str, Any]:
+    """Read the whole text, a fence around it taken off, as a Python dictionary of JSON values.
+
+    No reader of ours but that of others whom a compat mode follows: reasoning, words around the
+    object and JSON's own `null`, `true` and `false` are failures.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    fenced = _FENCED.fullmatch(text)
+    try:
+        value = ast.literal_eval(fenced.group(1) if fenced else text.strip())
+        if isinstance(value, dict):
+            return dict(json.loads(jsonio.dumps(value)))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise UnreadableError(f"no Python literal of JSON values: {type(error).__name__}") from None
+    raise UnreadableError("no Python dictionary")
+
+
 def parse(text: str, schema: type[T], *, constrained: bool = False) -> Parsed[T]:
     """Read `text`, reasoning already removed, as one value of `schema`.
 
@@ -155,7 +177,7 @@ def validate(value: Mapping[str, Any], schema: type[T]) -> T:
     Raises:
         UnreadableError: naming the keys that are wrong.
     """
-    shape = schema.model_json_schema()
+    shape = _shape(schema)
     labelled = _with_labels(dict(value), shape, shape.get("$defs", {}))
     try:
         return schema.model_validate_json(_clean(jsonio.dumps(labelled)), strict=True)
@@ -165,6 +187,11 @@ def validate(value: Mapping[str, Any], schema: type[T]) -> T:
             for one in error.errors(include_url=False, include_input=False)
         ]
         raise UnreadableError("; ".join(problems)[:_SHOWN_PROBLEM]) from None
+
+
+@lru_cache(maxsize=256)
+def _shape(schema: type[BaseModel]) -> dict[str, Any]:
+    return schema.model_json_schema()
 
 
 def parse_choice(text: str, choices: Sequence[str]) -> str:

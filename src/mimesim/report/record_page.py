@@ -18,6 +18,7 @@ from mimesim.report.figures import (
     points_range,
     words,
 )
+from mimesim.report.gym_tables import GymTable, gym_tables
 from mimesim.report.transcripts import Transcript, transcript
 from mimesim.results import Difference, Estimate, MatrixRow, MetricRow, RunRecord, UserSample
 
@@ -113,6 +114,7 @@ class RecordPage:
     kind: str
     kind_note: str
     facts: tuple[tuple[str, str], ...]
+    gyms: tuple[GymTable, ...]
     matrix: Matrix | None
     forest: Forest | None
     distortion: Matrix | None
@@ -134,12 +136,14 @@ def record_page(record: RunRecord) -> RecordPage:
     series = _series(record)
     label, note = KINDS[record.kind]
     proof = record.provenance
+    gyms = gym_tables(record)
     return RecordPage(
         record=record,
         kind=label,
         kind_note=note,
         facts=_facts(record),
-        matrix=_matrix(record.rows, record.averages, series),
+        gyms=gyms,
+        matrix=None if gyms else _matrix(record.rows, record.averages, series),
         forest=_forest(record.differences, series),
         distortion=_matrix(record.distortion, (), series),
         charts=tuple(

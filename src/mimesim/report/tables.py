@@ -19,6 +19,7 @@ from mimesim.report.figures import (
     printable,
     words,
 )
+from mimesim.report.gym_tables import GymTable, gym_tables
 from mimesim.report.load import EpisodeFile
 from mimesim.results import Estimate, MatrixRow, RunRecord
 
@@ -49,7 +50,11 @@ def _record(record: RunRecord) -> list[str]:
     proof = record.provenance
     blocks = [f"# {escape(record.title)}", escape(record.verdict)]
     blocks.append(table(["", "", ""], [(t.label, t.value, t.note) for t in record.tiles]))
-    blocks += _section("Success, percent", _matrix(record.rows, record.averages))
+    gyms = gym_tables(record)
+    for one in gyms:
+        blocks += _section(f"Scores, user {one.user}, judge {one.judge}", _gyms(one))
+    if not gyms:
+        blocks += _section("Success, percent", _matrix(record.rows, record.averages))
     differences = [
         (
             f"{d.arm} against {d.baseline}",
@@ -78,6 +83,15 @@ def _record(record: RunRecord) -> list[str]:
 
 def _section(heading: str, body: str) -> list[str]:
     return [f"## {heading}", body] if body else []
+
+
+def _gyms(found: GymTable) -> str:
+    rows = [
+        [line.name, *(f"{c.value} ({c.note})" if c.note else c.value for c in line.cells)]
+        for line in found.lines
+    ]
+    warnings = [f"- {escape(warning)}" for warning in found.warnings]
+    return "\n\n".join(filter(None, [table(["Gym", *found.arms], rows), "\n".join(warnings)]))
 
 
 def _matrix(rows: Sequence[MatrixRow], averages: Sequence[MatrixRow]) -> str:

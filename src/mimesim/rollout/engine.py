@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.episode import Episode
@@ -37,6 +38,8 @@ from mimesim.rollout.record import Header
 from mimesim.rollout.store import Store, episode_id
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserSource
+
+T = TypeVar("T")
 
 _RETRIED = (Status.USER_FAILURE, Status.JUDGE_FAILURE, Status.INFRA_FAILURE)
 _FINAL = (StopReason.CONTEXT_EXCEEDED, StopReason.BUDGET_EXCEEDED)
@@ -185,7 +188,11 @@ def run(
         store: as `run_episodes`.
         on_event: as `run_episodes`.
     """
-    work = run_episodes(jobs, cast, config, store=store, on_event=on_event)
+    return wait(run_episodes(jobs, cast, config, store=store, on_event=on_event))
+
+
+def wait(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end from ordinary code; inside a running loop it takes a thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -18,7 +18,7 @@ from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, SHARE, check_ranges
 from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import get_format
-from mimesim.envs.agents.load import make_agent
+from mimesim.envs.agents.load import GymAgents, make_agent
 from mimesim.envs.base import AgentSource, GymEnv, Task
 from mimesim.envs.conversation import read_scenarios
 from mimesim.envs.load import NO_GYM, gym_spec, load_gym, load_tasks, make_gym
@@ -37,6 +37,7 @@ from mimesim.rollout.events import OnEvent
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.record import task_ref
 from mimesim.rollout.store import Plan, Store, episode_id
+from mimesim.scenarios import behaviors
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserSource
 from mimesim.users.load import make_user
@@ -44,6 +45,8 @@ from mimesim.users.load import make_user
 _FORMATS = {"compact": "line"}
 """Task profiles made for tiny policies: agents write the line grammar unless told otherwise."""
 _LIMITS = Limits()
+_OFFLINE_JUDGE = "rule"
+"""Who judges where a gym needs a judge and none is named; its name stands in every result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class RunConfig:
         profile: task profile; None = the gym's default.
         tasks: task file; None = made by the gym from `seed`.
         scenarios: scenario file, played without a gym: the user and the agent just talk.
+        behavior: only people whose scenario has this behavior, by id or name, or `neutral`.
         action_format: tool-call, line or plain; None = what suits the profile.
         episodes: (task, trial) pairs, cycled over the tasks in seed order.
         trials: how often each task is played at least.
@@ -66,6 +70,7 @@ class RunConfig:
     split: str = "test"
     tasks: Path | None = None
     scenarios: Path | None = None
+    behavior: str | None = None
     agent: str = "scripted:eager"
     user: str = "scripted:realistic"
     judge: str | None = None
@@ -100,6 +105,10 @@ class RunConfig:
                 )
 
 
+NEUTRAL = "neutral"
+"""What `behavior` calls people without one."""
+_MOST_DRAWN = 20_000
+"""People looked at in search of a behavior; rare ones are one in a hundred."""
 METRICS = ("success", "reward")
 """What `fail_under` can ask for."""
 
@@ -144,10 +153,14 @@ def prepare(config: RunConfig) -> Prepared:
     config = replace(config, profile=profile)
     usual = "plain" if config.gym == NO_GYM else _FORMATS.get(profile, "tool-call")
     written = config.action_format or usual
+    if config.judge is None and spec.needs_judge:
+        config = replace(config, judge=_OFFLINE_JUDGE)
     tasks = _tasks(config)
     judge = _judge(config)
     user = make_user(config.user, options=config.user_options) if spec.needs_user else None
     agent = make_agent(config.agent, action_format=written, options=config.agent_options)
+    if isinstance(agent, GymAgents):
+        agent.check(tasks[0])
 
     def gym(task: Task, person: User | None) -> GymEnv:
         return make_gym(
@@ -158,6 +171,8 @@ def prepare(config: RunConfig) -> Prepared:
             options=config.gym_options,
         )
 
+    if config.gym_options:
+        gym(tasks[0], None)  # a wrong option is told before a folder is made
     party = Cast(agent, gym, get_format(written), user, judge.identity if judge else None)
     pairs = ((task, trial) for trial in naturals() for task in tasks)
     jobs = tuple(Job(task, trial) for task, trial in islice(pairs, config.episodes))
@@ -223,19 +238,54 @@ def _tasks(config: RunConfig) -> list[Task]:
         UsageError: there is none, or a bad file.
     """
     needed = -(-config.episodes // config.trials)
+    if config.behavior is None:
+        tasks = _load(config, needed)
+    else:
+        tasks = _behaving(config, needed)
+    if not tasks:
+        raise UsageError(f"gym {config.gym!r} has no tasks in split {config.split!r}")
+    return tasks
+
+
+def _load(config: RunConfig, count: int) -> list[Task]:
     if config.scenarios is not None:
-        return read_scenarios(config.scenarios)[:needed]
-    tasks = load_tasks(
+        return read_scenarios(config.scenarios)[:count]
+    return load_tasks(
         config.gym,
         profile=config.profile,
         split=config.split,
         seed=config.seed,
-        count=needed,
+        count=count,
         path=config.tasks,
     )
-    if not tasks:
-        raise UsageError(f"gym {config.gym!r} has no tasks in split {config.split!r}")
-    return tasks
+
+
+def _behaving(config: RunConfig, needed: int) -> list[Task]:
+    """Return tasks whose person has the behavior that was asked for, in their usual order.
+
+    Raises:
+        UnknownNameError: no such behavior.
+        UsageError: no person has it.
+    """
+    assert config.behavior is not None
+    wanted = [] if config.behavior == NEUTRAL else [behaviors.get(config.behavior).id]
+    seen, count = -1, needed
+    while True:
+        tasks = _load(config, count)
+        fitting = [task for task in tasks if _behavior_ids(task) == wanted]
+        if len(fitting) >= needed or len(tasks) == seen or len(tasks) > _MOST_DRAWN:
+            break
+        seen, count = len(tasks), 4 * count
+    if not fitting:
+        raise UsageError(
+            f"none of {len(tasks)} people has behavior {config.behavior!r}",
+            expected="people whose scenario names it, as those of gym support-desk do",
+        )
+    return fitting[:needed]
+
+
+def _behavior_ids(task: Task) -> list[str]:
+    return [str(one.get("id")) for one in task.scenario.get("behavior", [])]
 
 
 def _judge(config: RunConfig) -> Judge | None:
@@ -252,6 +302,7 @@ def _plan(config: RunConfig, written: str, party: Cast, jobs: tuple[Job, ...]) -
         "gym",
         "profile",
         "split",
+        "behavior",
         "seed",
         "agent_options",
         "user_options",
@@ -304,4 +355,5 @@ async def preview(prepared: Prepared) -> str:
         seen = await gym.reset(job.task, seed=derive(seed, "env"))
     finally:
         await gym.aclose()
-    return f"{seen.system}\n\nuser: {seen.first_user}"
+    speaker = "user: " if user is not None else ""
+    return f"{seen.system}\n\n{speaker}{seen.first_user}"

@@ -115,28 +115,36 @@ def macro_mean_ci(
     groups: Sequence[tuple[Sequence[float], Sequence[Hashable]]],
     seed: int = 0,
     draws: int = DRAWS,
+    weights: Sequence[float] | None = None,
 ) -> Interval:
-    """Return the plain mean of the groups' means, clusters resampled inside each group.
+    """Return the plain or weighted mean of the groups' means, clusters resampled inside each group.
 
     Args:
         groups: values and their clusters, one pair per group, e.g. per corpus.
         seed: of the resampling; each group has a stream of its own.
         draws: of the bootstrap.
+        weights: of the groups, in any scale; None = all alike. Those of empty groups drop out.
+
+    Raises:
+        ValueError: `weights` has another length than `groups`.
     """
-    full = [(values, keys) for values, keys in groups if values]
-    n = sum(len(values) for values, _ in full)
+    shares = [1.0] * len(groups) if weights is None else list(weights)
+    full = [(*pair, share) for pair, share in zip(groups, shares, strict=True) if pair[0]]
+    n = sum(len(values) for values, _, _ in full)
     if not full:
         return Interval(None, None, None, 0, "no observation")
-    mean = math.fsum(math.fsum(values) / len(values) for values, _ in full) / len(full)
-    parts = [_by_cluster(values, keys) for values, keys in full]
+    total = math.fsum(share for _, _, share in full)
+    mean = math.fsum(share * math.fsum(v) / len(v) for v, _, share in full) / total
+    parts = [_by_cluster(values, keys) for values, keys, _ in full]
     if any(len(sums) < 2 for sums, _ in parts):
         return Interval(mean, None, None, n, "no interval from a group of one cluster")
     samples = [
-        _bootstrap_samples(sums, counts, [seed, place], draws)
-        for place, (sums, counts) in enumerate(parts)
+        share * _bootstrap_samples(sums, counts, [seed, place], draws)
+        for place, ((sums, counts), (_, _, share)) in enumerate(zip(parts, full, strict=True))
     ]
-    low, high = _bounds(sum(samples[1:], samples[0]) / len(parts))
-    method = f"mean of {len(parts)} groups, bootstrap over clusters inside each, {draws} draws"
+    low, high = _bounds(sum(samples[1:], samples[0]) / total)
+    kind = "mean" if weights is None else "weighted mean"
+    method = f"{kind} of {len(parts)} groups, bootstrap over clusters inside each, {draws} draws"
     return Interval(mean, low, high, n, method)
 
 

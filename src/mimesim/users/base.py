@@ -27,6 +27,8 @@ class UserRequest:
         private: what only this user may know, by kind (one preference, a hidden target, ...).
         seed: seed of this call, derived from the episode's.
         script: what scripted people answer; the gym knows it, as it knows the rule of a judge.
+        may_end: whether the user can leave the conversation with this reply.
+        as_is: read the reply of a model as the originals of the gyms do (their compat mode).
     """
 
     kind: str
@@ -37,6 +39,8 @@ class UserRequest:
     private: Mapping[str, Any] = field(default_factory=dict)
     asked_fields: tuple[str, ...] = ()
     script: Script | None = field(default=None, compare=False, repr=False)
+    may_end: bool = True
+    as_is: bool = False
 
 
 class User(Protocol):

@@ -9,11 +9,11 @@ and after the last redraw the user has failed: there is no sentence to fall back
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from mimesim.dialogue.stop import MARKERS, UserAction, read_marker
-from mimesim.dialogue.thinking import is_blank, split
+from mimesim.dialogue.stop import MARKERS, UserAction
+from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import (
     Draft,
     GuardEvent,
@@ -28,30 +28,14 @@ from mimesim.errors import ContextExceeded, EpisodeError, UserError
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.scenarios.types import Scenario
 from mimesim.seeds import fingerprint
-from mimesim.users import briefing, guards
+from mimesim.users import briefing
 from mimesim.users.base import UserRequest
 from mimesim.users.guards import Fault, Mode, Situation
+from mimesim.users.kinds import Part, part_of, recalled
+from mimesim.users.reading import CUT, Drawn, Reader
 from mimesim.users.settings import Settings
 
 _SEEDS = 2**63
-_UNUSABLE = ("empty", "incomplete", "refused")
-"""Faults that leave nothing to deliver, whatever the mode; drawn again with twice the tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """One reply of the model, taken apart and checked."""
-
-    thought: Thought | None
-    text: str
-    action: UserAction
-    completion: Completion
-    faults: tuple[Fault, ...]
-
-    @property
-    def hard(self) -> Fault | None:
-        """The first fault that forbids delivery."""
-        return next((fault for fault in self.faults if fault.hard), None)
 
 
 class Simulator:
@@ -81,8 +65,10 @@ class Simulator:
             *scenario.script,
         )
         own = (settings.end_marker, *scenario.end.markers)
-        self._markers = {**MARKERS, **dict.fromkeys(own, UserAction.END)}
-        self._thoughts: list[Thought | None] = []
+        markers = {**MARKERS, **dict.fromkeys(own, UserAction.END)}
+        self._reader = Reader(settings, markers)
+        self._thoughts: list[Thought | None] = []  # by turn, where the scenario says who this is
+        self._said: list[tuple[str, Thought | None]] = []  # where a gym's questions do
         self._asked: set[str] = set()
 
     @property
@@ -94,10 +80,13 @@ class Simulator:
         """Answer, or speak first when nothing was said yet.
 
         Raises:
-            UserError: the contract was broken after all redraws.
+            UserError: the contract was broken after all redraws, or nothing tells what to answer.
             InfraError: the model could not be reached.
             ContextExceeded: the conversation no longer fits the model, party `user`.
         """
+        part = part_of(request, self._settings)
+        if part is not None:
+            return await self._in_part(request, part)
         history = _with_agent_text(request)
         spoken = sum(message.role is Role.USER for message in history)
         del self._thoughts[spoken:]  # a step that failed after this user spoke is asked again
@@ -106,20 +95,34 @@ class Simulator:
         if authored is not None:
             return authored
         self._hear(request)
-        reply = await self._draw(history, request.seed)
+        scene = self._situation(history)
+        part = Part(self._system, scene, may_end=request.may_end)
+        reply = await self._draw(history, request.seed, part, self._thoughts)
         self._thoughts.append(reply.thought)
+        return reply
+
+    async def _in_part(self, request: UserRequest, part: Part) -> Reply:
+        """Answer a question of a gym, whose history never holds the words to be answered."""
+        text = request.agent_text
+        new = () if is_blank(text) else (PublicMessage(Role.AGENT, text),)
+        history = (*request.history, *new)
+        part = replace(part, scene=_with_talk(part.scene, history))
+        reply = await self._draw(history, request.seed, part, recalled(self._said, history))
+        self._said.append((reply.utterance, reply.thought))
         return reply
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as JSON values; it is private."""
         return {
-            "thoughts": [t.reveal() if t is not None else None for t in self._thoughts],
+            "thoughts": [_revealed(t) for t in self._thoughts],
+            "said": [[words, _revealed(t)] for words, t in self._said],
             "asked": sorted(self._asked),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over a state from `snapshot`."""
-        self._thoughts = [Thought(t) if t is not None else None for t in state["thoughts"]]
+        self._thoughts = [_kept(t) for t in state["thoughts"]]
+        self._said = [(words, _kept(t)) for words, t in state["said"]]
         self._asked = set(state["asked"])
 
     def _authored(self, history: Sequence[PublicMessage]) -> Reply | None:
@@ -139,19 +142,25 @@ class Simulator:
             self._asked.update(briefing.asked_for(text, withheld))
         self._asked.update(request.asked_fields)
 
-    async def _draw(self, history: Sequence[PublicMessage], seed: int) -> Reply:
+    async def _draw(
+        self,
+        history: Sequence[PublicMessage],
+        seed: int,
+        part: Part,
+        thoughts: Sequence[Thought | None],
+    ) -> Reply:
         rows = as_user(
             history,
-            system=self._system,
-            thoughts=self._thoughts if self._settings.thinking else None,
+            system=part.system,
+            thoughts=thoughts if self._settings.thinking else None,
             show_agent_tools=self._settings.show_agent_tools,
         )
         messages = _on_the_wire(rows, speaks_as=self._settings.speaks_as)
-        scene = self._situation(history)
         events: list[GuardEvent] = []
         drafts: list[Draft] = []
         usage = Usage()
-        tries = 1 if self._settings.guards is Mode.FLAG else self._settings.max_regen + 1
+        once = part.as_is or self._settings.guards is Mode.FLAG
+        tries = 1 if once else self._settings.max_regen + 1
         budget, last = self._settings.max_tokens, Fault("empty", hard=True)
         for attempt in range(tries):
             try:
@@ -160,14 +169,14 @@ class Simulator:
                 error.lost = _nothing(attempt, usage, events, drafts)
                 raise
             usage += replace(completion.usage, regen_calls=int(attempt > 0))
-            drawn = self._take_apart(completion, scene)
-            held = self._held_back(drawn)
-            events += _events(drawn, attempt, held=held is not None, final=attempt + 1 == tries)
+            drawn = self._reader.read(completion, part)
+            held = drawn.held_back
+            events += drawn.events(attempt, final=attempt + 1 == tries)
             if held is None:
                 return _reply(drawn, attempt, usage, events, drafts)
             last = held
             drafts.append(Draft(attempt, Thought(completion.text), held.guard))
-            if held.guard in _UNUSABLE:
+            if held.guard in CUT:
                 budget = 2 * self._settings.max_tokens
         failed = UserError(f"{last.guard} after {tries} attempts", attempts=tries)
         failed.lost = _nothing(tries, usage, events, drafts)
@@ -187,50 +196,29 @@ class Simulator:
             raise ContextExceeded(error.detail, party="user") from error
 
     def _situation(self, history: Sequence[PublicMessage]) -> Situation:
-        own = [m.content for m in history if m.role is Role.USER]
-        heard = [m.content for m in history if m.role is Role.AGENT and not is_blank(m.content)]
         scene = briefing.situation(
             self._scenario,
             prompt=self._system,
-            opening=not own,
+            opening=False,
             asked=sorted(self._asked),
             max_chars=self._settings.max_chars,
         )
-        return replace(scene, own=own, agent_text=heard[-1] if heard else "")
+        return _with_talk(scene, history)
 
-    def _take_apart(self, completion: Completion, scene: Situation) -> _Drawn:
-        """Split private from public, then read the end marker, then look for faults."""
-        parts = split(
-            completion.text,
-            thinking=self._settings.thinking,
-            finish_reason=completion.finish_reason,
-            reasoning=completion.reasoning,
-            prefilled=self._settings.prefilled,
-        )
-        text, replaced = guards.clean(parts.text)
-        marked = read_marker(text, self._markers)
-        faults: list[Fault] = []
-        silent_start = scene.opening and not scene.agent_text
-        if completion.finish_reason == "content_filter":  # the provider's words, not the person's
-            faults.append(Fault("refused", hard=True))
-        elif not parts.complete:
-            faults.append(Fault("incomplete", hard=True))
-        elif is_blank(marked.text) and (marked.action is UserAction.SAY or silent_start):
-            faults.append(Fault("empty", hard=True))
-        elif self._settings.guards is not Mode.OFF:
-            if marked.fault:
-                faults.append(Fault("marker", hard=True))
-            faults += guards.check(marked.text, scene) if not is_blank(marked.text) else ()
-            if replaced:
-                faults.append(Fault("surrogate", hard=False))
-        return _Drawn(parts.thought, marked.text, marked.action, completion, tuple(faults))
 
-    def _held_back(self, drawn: _Drawn) -> Fault | None:
-        """Return the fault for which a reply is not delivered in this mode."""
-        hard = drawn.hard
-        if hard is None or (self._settings.guards is Mode.FLAG and hard.guard not in _UNUSABLE):
-            return None
-        return hard
+def _with_talk(scene: Situation, history: Sequence[PublicMessage]) -> Situation:
+    """Return the scene with what was said so far."""
+    own = [m.content for m in history if m.role is Role.USER]
+    heard = [m.content for m in history if m.role is Role.AGENT and not is_blank(m.content)]
+    return replace(scene, opening=not own, own=own, agent_text=heard[-1] if heard else "")
+
+
+def _revealed(thought: Thought | None) -> str | None:
+    return thought.reveal() if thought is not None else None
+
+
+def _kept(text: str | None) -> Thought | None:
+    return Thought(text) if text is not None else None
 
 
 def _on_the_wire(rows: Sequence[WireMessage], *, speaks_as: str) -> list[ChatMessage]:
@@ -257,14 +245,6 @@ def _with_agent_text(request: UserRequest) -> tuple[PublicMessage, ...]:
     return (*request.history, PublicMessage(Role.AGENT, request.agent_text))
 
 
-def _events(drawn: _Drawn, attempt: int, *, held: bool, final: bool) -> list[GuardEvent]:
-    hard = ("fail" if final else "redraw") if held else "mark"
-    return [
-        GuardEvent(fault.guard, attempt, hard if fault.hard else "record", fault.detail)
-        for fault in drawn.faults
-    ]
-
-
 def _nothing(attempts: int, usage: Usage, events: list[GuardEvent], drafts: list[Draft]) -> Reply:
     """Return what was spent and held back on a turn that came to nothing."""
     return Reply(
@@ -273,7 +253,7 @@ def _nothing(attempts: int, usage: Usage, events: list[GuardEvent], drafts: list
 
 
 def _reply(
-    drawn: _Drawn, attempt: int, usage: Usage, events: list[GuardEvent], drafts: list[Draft]
+    drawn: Drawn, attempt: int, usage: Usage, events: list[GuardEvent], drafts: list[Draft]
 ) -> Reply:
     return Reply(
         thought=drawn.thought,

@@ -13,6 +13,7 @@ from mimesim.models.load import make_chat_model, preflight
 from mimesim.prompts import prompt_hash
 from mimesim.users import briefing
 from mimesim.users.base import User, UserSource
+from mimesim.users.kinds import FRAME, templates
 from mimesim.users.settings import TRAINED, Settings, read_settings, trained_as
 from mimesim.users.simulator import Simulator
 
@@ -62,7 +63,7 @@ def make_source(name: str, model: ChatModel, *, template: str, settings: Setting
         model=model.identity.model or model.identity.name,
         endpoint_host=model.identity.endpoint_host,
         revision=model.identity.revision,
-        prompt_hash=prompt_hash(template),
+        prompt_hash=prompt_hash(template, FRAME, *sorted(templates())),
         sampling={
             "temperature": settings.temperature,
             "top_p": settings.top_p,

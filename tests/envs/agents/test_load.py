@@ -10,7 +10,7 @@ import pytest
 from mimesim.dialogue.stop import StopReason
 from mimesim.envs.actions import as_message
 from mimesim.envs.agents.floors import floors
-from mimesim.envs.agents.load import SCRIPTED, make_agent
+from mimesim.envs.agents.load import GymAgents, make_agent
 from mimesim.envs.base import AgentView, Observation, StepResult, Task
 from mimesim.envs.gyms.support_desk.full import FullDesk
 from mimesim.envs.load import load_tasks, make_gym
@@ -26,6 +26,8 @@ def test_floors_of_our_packs(profile: str) -> None:
     assert found.null <= 0.02
     assert found.oracle >= 0.95 * found.attainable
     assert found.sound
+    assert found.random is not None
+    assert found.random < 0.2
     assert found.to_json()["tasks"] == 40
 
 
@@ -71,7 +73,7 @@ def mean_success(agent: str, user: str, profile: str, count: int = 40) -> float:
 def test_scripted_agents_solve_much_with_an_easy_user_and_less_with_a_real_one(
     profile: str,
 ) -> None:
-    for agent in SCRIPTED:
+    for agent in ("eager", "patient"):
         easy = mean_success(f"scripted:{agent}", "scripted:cooperative", profile)
         assert easy >= 0.6
     eager = mean_success("scripted:eager", "scripted:realistic", profile)
@@ -107,6 +109,27 @@ def test_unknown_names_are_told() -> None:
         make_agent("null", action_format="lines")
     with pytest.raises(ConfigError, match="no option"):
         make_agent("oracle", options={"temperature": 1})
+
+
+def test_an_agent_that_a_gym_lacks_is_told_before_anything_runs() -> None:
+    (task,) = load_tasks("turtle", count=1)
+    eager, random = make_agent("scripted:eager"), make_agent("scripted:random")
+    assert isinstance(eager, GymAgents)
+    assert isinstance(random, GymAgents)
+    random.check(task)
+    with pytest.raises(UnknownNameError) as caught:
+        eager.check(task)
+    told = str(caught.value)
+    assert "gym 'turtle' has no agent 'scripted:eager'" in told
+    assert "null, oracle, random" in told
+    assert "--agent" in told
+
+
+def test_floors_know_a_gym_without_a_random_agent() -> None:
+    tasks = load_tasks("function", profile="compact", count=2)
+    foreign = [replace(task, gym="tests.support.gyms:FEWER") for task in tasks]
+    found = asyncio.run(floors(foreign, make_user("scripted:neutral")))
+    assert (found.random, found.oracle) == (None, 1.0)
 
 
 def test_a_gyms_own_agent_that_breaks_scores_nothing() -> None:

@@ -16,7 +16,7 @@ from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue import thinking
 from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.envs.actions import ActionFormat, read_tool_calls
-from mimesim.envs.agents.prompting import system_text
+from mimesim.envs.agents.prompting import feedback_text, system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
 from mimesim.envs.load import gym_spec
 from mimesim.errors import ConfigError, ContextExceeded, InfraError, MimesimError
@@ -27,7 +27,6 @@ from mimesim.seeds import derive
 
 _TOOL_USE = ("auto", "native", "text")
 _PROMPTS = ("agent/system", "agent/feedback", "agent/tool_call", "agent/line", "agent/plain")
-_SPEAKERS = {Role.USER: "customer", Role.TOOL: "tool", Role.NOTE: "note", Role.AGENT: "you"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,20 +206,14 @@ class ChatAgent:
         if not self._wire:
             self._wire.append(ChatMessage("system", system_text(view, self._format, self._spec)))
             opening = PublicMessage(Role.USER, view.observation.first_user)
-            self._wire.append(ChatMessage("user", _feedback([opening])))
+            self._wire.append(ChatMessage("user", feedback_text([opening])))
         fresh = [m for m in view.messages[self._read :] if m.role is not Role.AGENT]
         self._read = len(view.messages)
         if not fresh:
             return
-        text = _feedback(fresh)
+        text = feedback_text(fresh)
         calls = self._wire[-1].tool_calls
         for call in calls:
             self._wire.append(ChatMessage("tool", text, tool_call_id=call.id))
         if not calls:
             self._wire.append(ChatMessage("user", text))
-
-
-def _feedback(messages: Sequence[PublicMessage]) -> str:
-    """Return what others said since, each line with its speaker."""
-    lines = [{"speaker": _SPEAKERS[m.role], "text": m.content} for m in messages if m.content]
-    return prompts.render("agent/feedback", lines=lines or [{"speaker": "note", "text": "begin"}])

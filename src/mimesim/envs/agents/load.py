@@ -15,7 +15,7 @@ from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import ActionFormat, get_format
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, Task
 from mimesim.envs.load import load_gym
-from mimesim.errors import ConfigError, EnvError, EpisodeError, UsageError
+from mimesim.errors import ConfigError, EnvError, EpisodeError, UnknownNameError, UsageError
 from mimesim.registry import Registry, unknown_name
 
 REGISTRY = Registry(
@@ -32,8 +32,8 @@ REGISTRY = Registry(
 )
 """Families of agents."""
 
-SCRIPTED = ("eager", "patient")
-"""Names of the scripted agents that every gym ships."""
+SCRIPTED = ("eager", "patient", "random")
+"""Names of scripted agents; which of them a gym has, the gym says."""
 
 _NEEDS = ("identity", "start", "aclose")
 _SHAPES = {
@@ -83,7 +83,25 @@ class GymAgents:
 
     def start(self, *, task: Task, seed: int, key: str) -> Agent:
         """Make the agent of one episode."""
-        return _Owned(load_gym(task.gym).agent(self.kind, task, seed))
+        return _Owned(self._of(task, seed))
+
+    def check(self, task: Task) -> None:
+        """Refuse a gym without this agent, before anything runs.
+
+        Raises:
+            UnknownNameError: the gym has none of this kind.
+        """
+        try:
+            self._of(task, 0)
+        except UnknownNameError as error:
+            raise UnknownNameError(
+                f"gym {task.gym!r} has no agent {self.identity.name!r}",
+                expected=error.expected,
+                mend="name another with --agent, e.g. scripted:random or model:<model>",
+            ) from error
+
+    def _of(self, task: Task, seed: int) -> Agent:
+        return load_gym(task.gym).agent(self.kind, task, seed)
 
     async def aclose(self) -> None:
         """Release nothing."""
@@ -134,7 +152,7 @@ def make_scripted(
     """Make a scripted agent that reads public text only.
 
     Raises:
-        UnknownNameError: neither `eager` nor `patient`.
+        UnknownNameError: neither `eager` nor `patient` nor `random`.
     """
     if rest not in SCRIPTED:
         raise unknown_name("scripted agent", rest, list(SCRIPTED))

@@ -1,10 +1,15 @@
-"""What a model agent is told first: the environment, then how to write an action."""
+"""What an agent reads: first the environment and how to write an action, then what was said."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mimesim import prompts
+from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.envs.actions import ActionFormat
 from mimesim.envs.base import AgentView, GymSpec
+
+_SPEAKERS = {Role.USER: "customer", Role.TOOL: "tool", Role.NOTE: "note", Role.AGENT: "you"}
 
 
 def system_text(view: AgentView, action_format: ActionFormat, spec: GymSpec) -> str:
@@ -14,3 +19,9 @@ def system_text(view: AgentView, action_format: ActionFormat, spec: GymSpec) -> 
         environment=view.observation.system,
         instructions=action_format.instructions(spec),
     )
+
+
+def feedback_text(messages: Sequence[PublicMessage]) -> str:
+    """Return what others said since, each line with its speaker."""
+    lines = [{"speaker": _SPEAKERS[m.role], "text": m.content} for m in messages if m.content]
+    return prompts.render("agent/feedback", lines=lines or [{"speaker": "note", "text": "begin"}])

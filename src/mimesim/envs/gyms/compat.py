@@ -8,7 +8,7 @@ section 0). `compat` reproduces rewards, endings and what is shown, never anybod
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 from mimesim.errors import ConfigError
@@ -16,6 +16,8 @@ from mimesim.registry import closest
 
 PROFILES = ("userrl", "mimesis")
 """Presets: the code of UserRL, and the same with the repairs of the MIMESIS paper."""
+_OWNERS = ("function", "intention", "persuade", "tau", "travel", "turtle")
+"""Gyms with flags of their own, whose names begin with the gym's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Compat:
         executed_steps: actions that are carried out; 15 = the sixteenth is not (training only).
         error_policy: what becomes of an episode whose user or judge failed.
         json_parser: how verdicts of models are read.
+        no_tool_call: what a message does in which no call can be read.
         plain_choices: all three choices are taken whatever the gym, and handled by its own tests.
         travel_path, travel_volunteer, travel_rewards: see the gym `travel`.
         persuade_reward: gain over the best stance so far, or over the previous one.
@@ -45,6 +48,7 @@ class Compat:
     executed_steps: Literal[16, 15] = 16
     error_policy: Literal["invalid_episode", "zero_reward"] = "invalid_episode"
     json_parser: Literal["tolerant", "python_literal"] = "tolerant"
+    no_tool_call: Literal["nudge", "end"] = "nudge"
     plain_choices: bool = False
     travel_path: Literal["fixed", "async", "sync"] = "fixed"
     travel_volunteer: Literal["third_turn", "fourth_turn", "broken"] = "third_turn"
@@ -75,6 +79,7 @@ _USERRL = Compat(
     executed_steps=15,
     error_policy="zero_reward",
     json_parser="python_literal",
+    no_tool_call="end",
     plain_choices=True,
     travel_path="async",
     travel_volunteer="broken",
@@ -94,6 +99,18 @@ _PRESETS = {
         _USERRL, profile="mimesis", json_parser="tolerant", travel_volunteer="fourth_turn"
     ),
 }
+
+
+def flags_of(gym: str) -> dict[str, dict[str, Any]]:
+    """Return the flags that mean something in a gym: the repaired value, and that of each preset."""
+    shown: dict[str, dict[str, Any]] = {}
+    for flag in fields(Compat):
+        owner = flag.name.partition("_")[0]
+        if flag.name == "profile" or (owner in _OWNERS and owner != gym):
+            continue
+        values = {"repaired": Compat(), **_PRESETS}
+        shown[flag.name] = {name: asdict(one)[flag.name] for name, one in values.items()}
+    return shown
 
 
 def read_options(
@@ -133,10 +150,10 @@ def read_options(
 
 
 def _preset(value: Any, gym: str) -> Compat:
-    name = {True: "userrl", False: "", None: ""}.get(value, value)
-    if name == "":
+    if value is None or value is False or value == "":
         return Compat()
-    if name not in _PRESETS:
+    name = PROFILES[0] if value is True else value
+    if not isinstance(name, str) or name not in _PRESETS:
         raise ConfigError(
             f"gym {gym!r}: 'compat' is {value!r}", expected="true, " + " or ".join(PROFILES)
         )

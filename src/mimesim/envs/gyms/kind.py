@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mimesim.dialogue.types import Reply
-from mimesim.envs.base import Agent, GymEnv, GymSpec, Task
+from mimesim.dialogue.types import Reply, Thought
+from mimesim.envs.base import Agent, GymEnv, GymSpec, Task, profile_of
 from mimesim.envs.gyms.agents import NullAgent, RandomAgent, TraceAgent
 from mimesim.envs.gyms.turns import TurnGym
 from mimesim.registry import unknown_name
@@ -69,6 +69,10 @@ class TurnKind:
             raise unknown_name(f"agent of gym {self.name!r}", kind, list(known))
         return known[kind](task, seed)
 
+    def options(self, profile: str) -> dict[str, Any]:
+        """Return the gym's own options with their defaults; `compat.flags_of` has the flags."""
+        return self.episode.own_options()
+
     def secrets(self, task: Task) -> list[str]:
         """Return strings of `task.hidden` that `task.public` must not hold."""
         return self.check(task)
@@ -83,8 +87,67 @@ class TurnKind:
         return self.best(task)
 
 
+@dataclass(frozen=True)
+class ProfiledKind:
+    """A gym with several task profiles; see `envs.load.Gym`.
+
+    Attributes:
+        kinds: what each profile offers, by the name that stands in its tasks; the first is default.
+    """
+
+    name: str
+    kinds: Mapping[str, TurnKind]
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Names of the task profiles."""
+        return tuple(self.kinds)
+
+    def spec(self, profile: str) -> GymSpec:
+        """Return the static facts of a profile."""
+        return self.kinds[profile].spec(profile)
+
+    def make(
+        self, profile: str, *, user: Any, judge: Any, options: Mapping[str, Any] | None
+    ) -> GymEnv:
+        """Make the gym of one episode."""
+        return self.kinds[profile].make(profile, user=user, judge=judge, options=options)
+
+    def tasks(self, profile: str, split: str, seed: int, count: int) -> list[Task]:
+        """Make `count` tasks; equal arguments give equal tasks."""
+        return self.kinds[profile].tasks(profile, split, seed, count)
+
+    def agent(self, kind: str, task: Task, seed: int) -> Agent:
+        """Make one of the agents of the task's profile.
+
+        Raises:
+            UnknownNameError: no such agent.
+        """
+        return self._of(task).agent(kind, task, seed)
+
+    def options(self, profile: str) -> dict[str, Any]:
+        """Return the options of a profile with their defaults; `compat.flags_of` has the flags."""
+        return self.kinds[profile].options(profile)
+
+    def secrets(self, task: Task) -> list[str]:
+        """Return strings of `task.hidden` that `task.public` must not hold."""
+        return self._of(task).secrets(task)
+
+    def attainable(self, task: Task) -> float:
+        """Return an upper bound of the return on this task.
+
+        Raises:
+            DataError: an episode could not read it.
+        """
+        return self._of(task).attainable(task)
+
+    def _of(self, task: Task) -> TurnKind:
+        profile = profile_of(task)
+        if profile not in self.kinds:
+            raise unknown_name(f"profile of {self.name}", profile, list(self.kinds))
+        return self.kinds[profile]
+
+
 def scripted(utterance: str, thought: str = "") -> Reply:
     """Return what a scripted person says, and what it thinks, if anything."""
-    from mimesim.dialogue.types import Thought
-
     return Reply(Thought(thought) if thought else None, utterance, source="scripted")

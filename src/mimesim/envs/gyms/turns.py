@@ -12,14 +12,14 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
 from mimesim.dialogue.stop import Party, StopReason, UserAction
-from mimesim.dialogue.thinking import is_blank
+from mimesim.dialogue.thinking import is_blank, split
 from mimesim.dialogue.types import PublicMessage, Reply, Role, Usage
 from mimesim.envs.actions import problem_of
 from mimesim.envs.base import (
@@ -32,11 +32,34 @@ from mimesim.envs.base import (
     Task,
 )
 from mimesim.envs.gyms.compat import read_options
-from mimesim.envs.packs import holds_string
+from mimesim.envs.gyms.parts import (
+    BadAction,
+    Opening,
+    Question,
+    Turn,
+    invalid_text,
+    leaks,
+    tagged,
+)
 from mimesim.errors import CallerError, EnvError, JudgeError, UserError
 from mimesim.judges.base import Judge, JudgeRequest, Rule, required
+from mimesim.judges.literal import LiteralJudge
 from mimesim.seeds import derive, generator
-from mimesim.users.base import Script, User, UserRequest
+from mimesim.users.base import User, UserRequest
+
+__all__ = [
+    "MAX_INVALID",
+    "MAX_STEPS",
+    "SCHEMA",
+    "BadAction",
+    "Opening",
+    "Question",
+    "Turn",
+    "TurnGym",
+    "invalid_text",
+    "leaks",
+    "tagged",
+]
 
 S = TypeVar("S")
 V = TypeVar("V", bound=BaseModel)
@@ -48,64 +71,6 @@ MAX_INVALID = 3
 """Invalid actions in a row that end an episode."""
 SCHEMA = 1
 _SLACK = 1e-9
-
-
-class BadAction(Exception):
-    """The content of an action cannot be used here; the words tell the agent why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn(Generic[S]):
-    """What an action did.
-
-    Attributes:
-        state: to be committed.
-        feedback: what the environment tells the agent; "" = nothing.
-        reply: of the user, whose words the agent reads before the feedback.
-        reward: of this step.
-        over: why the episode ends by the gym's own rule, None = it goes on.
-        by: whose doing that is.
-        grading: bookkeeping for logs, never seen by the agent.
-    """
-
-    state: S
-    feedback: str = ""
-    reply: Reply | None = None
-    reward: float = 0.0
-    over: StopReason | None = None
-    by: Party = Party.AGENT
-    grading: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Opening(Generic[S]):
-    """How an episode starts: the state, what the agent reads first, and the user's reply if any."""
-
-    state: S
-    first: str
-    reply: Reply | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a gym asks its user.
-
-    Attributes:
-        kind: e.g. `turtle.oracle`; names the prompt `user/kinds/<kind>` of model-backed users.
-        text: the agent's words, "" when the user opens.
-        script: what a scripted person answers.
-        public: what the agent knows too. private: what only this user may know.
-        history: the words so far; None = all of them.
-        may_end: whether the user can leave.
-    """
-
-    kind: str
-    text: str
-    script: Script
-    public: Mapping[str, Any] = field(default_factory=dict)
-    private: Mapping[str, Any] = field(default_factory=dict)
-    history: tuple[PublicMessage, ...] | None = None
-    may_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +104,27 @@ class TurnGym(ABC, Generic[S]):
     def __init__(
         self, *, user: User, judge: Judge | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
-        own = {"expose_finish": False, **self.OPTIONS}
-        self.compat, self.options = read_options(options, own, self.SPEC.name)
+        self.compat, self.options = read_options(options, self.own_options(), self.SPEC.name)
         self.spec = self._spec()
         self.opening_private = StepPrivate()
         self.user_usage = Usage()
         self.judge_usage = Usage()
         self._user = user
         self._judge = judge
+        self._as_is = self.compat.json_parser == "python_literal"
+        if judge is not None and self._as_is:
+            self._judge = LiteralJudge(judge)
         self._task: Task | None = None
         self._seed = 0
         self._failures = 0
         self._busy = False
         self._verdicts: list[Mapping[str, Any]] = []
         self._frame: _Frame[S] | None = None
+
+    @classmethod
+    def own_options(cls) -> dict[str, Any]:
+        """Return the options beside the compat flags, with their defaults."""
+        return {"expose_finish": False, **cls.OPTIONS}
 
     # What a gym says ------------------------------------------------------------------------
 
@@ -233,6 +205,8 @@ class TurnGym(ABC, Generic[S]):
             public=question.public,
             private=question.private,
             script=question.script,
+            may_end=question.may_end,
+            as_is=self._as_is,
         )
         reply = await self._user.respond(request)
         self.user_usage = self.user_usage + reply.usage  # spent, whatever it is worth
@@ -286,6 +260,7 @@ class TurnGym(ABC, Generic[S]):
             raise CallerError("a gym is single-use: make a new one for each episode")
         self._task, self._seed = task, seed
         opening = await self._safely(self.begin(task))
+        self._failures = 0
         role = Role.USER if opening.reply is not None else Role.NOTE
         said = (PublicMessage(role, opening.first),) if role is Role.USER else ()
         self._frame = _Frame(opening.state, said)
@@ -305,6 +280,7 @@ class TurnGym(ABC, Generic[S]):
             raise CallerError("the episode is over")
         if self._busy:
             raise CallerError("two steps at once on one episode")
+        action = self._without_reasoning(action)
         self._busy = True
         try:
             turn, valid = await self._turn(frame, action)
@@ -319,35 +295,52 @@ class TurnGym(ABC, Generic[S]):
             if problem:
                 raise BadAction(problem)
             if action.choice is Choice.FINISH:
-                told = self.answer() if self.compat.finish_reveals_answer else ""
-                return Turn(frame.state, told, over=StopReason.AGENT_STOP), True
-            return await self._safely(self.act(frame.state, action)), True
+                return self._finish(frame.state), True
+            return await self._safely(self._acted(frame.state, action)), True
         except BadAction as error:
-            return Turn(frame.state, invalid_text(str(error), self.spec)), False
+            ends = bool(action.problem) and self.compat.no_tool_call == "end"
+            told = invalid_text(str(error), self.spec)
+            over = StopReason.AGENT_INVALID if ends else None
+            return Turn(frame.state, told, over=over), False
         except (UserError, JudgeError):
             if self.compat.error_policy != "zero_reward":
                 raise
             return Turn(frame.state, self.CANNED, grading={"compat": "failure scored 0"}), True
+
+    def _without_reasoning(self, action: AgentAction) -> AgentAction:
+        """Drop what an agent thought aloud, so that neither user nor judge reads it."""
+        if self.compat.plain_choices:
+            return action
+        return replace(action, content=split(action.content).text)
+
+    def _finish(self, state: S) -> Turn[S]:
+        answer = self.answer()
+        told = answer if self.compat.finish_reveals_answer else ""
+        kept = {"answer": answer} if answer else {}
+        return Turn(state, told, over=StopReason.AGENT_STOP, grading=kept)
+
+    async def _acted(self, state: S, action: AgentAction) -> Turn[S]:
+        turn = await self.act(state, action)
+        low, high = self.spec.step_bounds
+        if not math.isfinite(turn.reward) or not low - _SLACK <= turn.reward <= high + _SLACK:
+            raise EnvError(f"a reward of {turn.reward!r} is outside {low} to {high}")
+        return turn
 
     async def _safely(self, work: Coroutine[Any, Any, T]) -> T:
         """Await; on any failure set the user back and let the next try draw other seeds."""
         before = self._user.snapshot() if self._user is not None else {}
         try:
             return await work
-        except BadAction:
-            raise
-        except BaseException:
+        except BaseException as error:
             if self._user is not None:
                 self._user.restore(before)
-            self._failures += 1
+            if not isinstance(error, BadAction):
+                self._failures += 1
             raise
 
     def _commit(
         self, frame: _Frame[S], action: AgentAction, turn: Turn[S], *, valid: bool
     ) -> StepResult:
-        low, high = self.spec.step_bounds
-        if not math.isfinite(turn.reward) or not low - _SLACK <= turn.reward <= high + _SLACK:
-            raise EnvError(f"a reward of {turn.reward!r} is outside {low} to {high}")
         invalid = 0 if valid else frame.invalid + 1
         turns = frame.turns + 1
         reason, by = turn.over, turn.by
@@ -358,7 +351,8 @@ class TurnGym(ABC, Generic[S]):
             reason, by = StopReason.MAX_STEPS, Party.RUNNER
         reply = turn.reply
         feedback = self._feedback(turn)
-        said = [PublicMessage(Role.AGENT, action.content)] if valid else []
+        spoken = valid and action.choice is not Choice.SEARCH  # a look-up is said to nobody
+        said = [PublicMessage(Role.AGENT, action.content)] if spoken else []
         heard = [m for m in feedback if m.role is Role.USER]
         self._frame = _Frame(
             turn.state, (*frame.history, *said, *heard), turns, invalid, reason is not None
@@ -432,6 +426,7 @@ class TurnGym(ABC, Generic[S]):
             "transcript_len": len(frame.history),
             "invalid_streak": frame.invalid,
             "done": frame.done,
+            "failures": self._failures,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -445,7 +440,7 @@ class TurnGym(ABC, Generic[S]):
         if origin != (self.spec.name, self.task.id, SCHEMA):
             raise CallerError(f"a state of {origin} does not fit task {self.task.id!r}")
         self._seed = state["seed"]
-        self._failures = 0
+        self._failures = state["failures"]
         self._frame = _Frame(
             _adapter(self.STATE).validate_python(state["state"]),
             tuple(PublicMessage(Role(m["role"]), m["content"]) for m in state["history"]),
@@ -463,25 +458,3 @@ class TurnGym(ABC, Generic[S]):
 @cache
 def _adapter(kind: type) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
-
-
-def invalid_text(reason: str, spec: GymSpec) -> str:
-    """Return what an agent is told whose action was not valid."""
-    allowed = ", ".join(choice.value for choice in spec.choices)
-    return f"Not a valid step: {reason}. Choices here: {allowed}."
-
-
-def leaks(texts: list[str], forbidden: list[str], own: list[str]) -> list[str]:
-    """Return the forbidden strings that stand in `texts`; what the agent wrote itself is exempt."""
-    return [
-        secret
-        for secret in forbidden
-        if any(holds_string(text, secret) for text in texts)
-        and not any(holds_string(text, secret) for text in own)
-    ]
-
-
-def tagged(action: AgentAction) -> str:
-    """Return an action as the originals pass it on: `[choice] content`, the tag never twice."""
-    tag = f"[{action.choice.value}]"
-    return action.content if action.content.startswith(tag) else f"{tag} {action.content}"

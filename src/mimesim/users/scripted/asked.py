@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mimesim.dialogue.types import Reply
-from mimesim.errors import UserError
+from mimesim.errors import EnvError, EpisodeError, UserError
 from mimesim.seeds import generator
 from mimesim.users.base import UserRequest
 from mimesim.users.scripted.kinds import BEHAVIORS, NEUTRAL_SHARE
@@ -37,10 +37,17 @@ class AskedUser:
 
         Raises:
             UserError: there is none.
+            EnvError: it broke, a bug of the gym or of its task.
         """
         if request.script is None:
             raise UserError(f"nothing is written for a scripted person to answer {request.kind}")
-        return request.script(self._kind)
+        try:
+            return request.script(self._kind)
+        except EpisodeError:
+            raise
+        except Exception as error:  # of any kind; its text may be private
+            what = f"the script of {request.kind} broke: {type(error).__name__}"
+            raise EnvError(what) from error
 
     def snapshot(self) -> dict[str, Any]:
         """Return nothing: there is no state."""

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.function.gym import FunctionGym, moves, read_hidden
-from mimesim.envs.gyms.function.tasks import make_tasks
-from mimesim.envs.gyms.kind import TurnKind
+from mimesim.envs.gyms.function import compact, gym, tasks
+from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
 
 __all__ = ["GYM"]
 
 
 def check(task: Task) -> list[str]:
     """Return what `public` must not hold."""
-    hidden = read_hidden(task)
-    return [hidden.rule]
+    return [gym.read_hidden(task).rule]
 
 
-GYM = TurnKind(
+_DEFAULT = TurnKind(
     name="function",
-    episode=FunctionGym,
-    make_tasks=make_tasks,
+    episode=gym.FunctionGym,
+    make_tasks=tasks.make_tasks,
     check=check,
     best=lambda task: 1.0,
-    moves=moves,
+    moves=gym.moves,
 )
+_COMPACT = TurnKind(
+    name="function",
+    episode=compact.CompactFunction,
+    make_tasks=compact.make_tasks,
+    check=check,
+    best=lambda task: 1.0,
+    moves=compact.moves,
+    agents={"eager": compact.EagerAgent, "patient": compact.PatientAgent},
+)
+GYM = ProfiledKind("function", {"default": _DEFAULT, compact.PROFILE: _COMPACT})
 """The registry's entry."""

@@ -36,12 +36,15 @@ RIGHT = "That is the value."
 BROKEN = "These inputs could not be worked out."
 _FOUR = re.compile(
     r"\s*([-+]?\d{1,6})(?:[\s,]+([-+]?\d{1,6}))(?:[\s,]+([-+]?\d{1,6}))"
-    r"(?:[\s,]+([-+]?\d{1,6}))\s*"
+    r"(?:[\s,]+([-+]?\d{1,6}))\s*",
+    re.ASCII,
 )
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?")
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", re.ASCII)
 _LOOSE = re.compile(r"-?\d+\.?\d*")
 _LARGEST = 1000
 _CLOSE = 1e-6
+_DECIMALS = 4
+NO_LOOK_UP = 'only "test" can be looked up'
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,10 @@ class FunctionGym(TurnGym[State]):
         return state.solved
 
     def forbidden(self) -> list[str]:
-        """Return the rule and its value; the value is no secret where a trial gives it too."""
-        return [self._hidden.rule, *([] if self.state.tried else [str(self._hidden.expected)])]
+        """Return the rule and its value; no secret is a value that trials or the input show too."""
+        value = self._hidden.expected
+        shown = bool(self.state.tried) or value in self._hidden.case
+        return [self._hidden.rule, *([] if shown else [str(value)])]
 
     def answer(self) -> str:
         """Return the value."""
@@ -126,7 +131,9 @@ class FunctionGym(TurnGym[State]):
 
     def _test(self, content: str) -> str:
         if content.strip().lower() != "test":
-            raise BadAction('only "test" can be looked up')
+            if self.compat.function_probe == "floats":
+                return NO_LOOK_UP
+            raise BadAction(NO_LOOK_UP)
         return "The input that counts: " + " ".join(map(str, self._hidden.case))
 
     def _try(self, state: State, content: str) -> Turn[State]:
@@ -135,7 +142,7 @@ class FunctionGym(TurnGym[State]):
         match = _FOUR.fullmatch(content)
         values = tuple(int(text) for text in match.groups()) if match else ()
         if not values or max(map(abs, values)) > _LARGEST:
-            raise BadAction("a trial is four whole numbers between -1000 and 1000")
+            raise BadAction("a trial is four whole numbers, none of them beyond a thousand")
         if values == self._hidden.case:
             return Turn(state, REFUSED)
         after = State((*state.tried, values), state.solved)
@@ -152,7 +159,7 @@ class FunctionGym(TurnGym[State]):
         if values == [float(v) for v in self._hidden.case]:
             return REFUSED
         try:
-            return str(rules.evaluate_float(self._tree, values))
+            return str(round(rules.evaluate_float(self._tree, values), _DECIMALS))
         except rules.Undefined:
             return BROKEN
 

@@ -38,18 +38,21 @@ def make_tasks(split: str, seed: int, count: int) -> list[Task]:
 
 
 def _draw(rng: random.Random, split: str, name: str) -> Task | None:
-    """Return a task, or None where the draw has no proper value or belongs to another split."""
+    """Return a task, or None where the draw has no proper value or belongs to another split.
+
+    0 is no proper value: it is what one guesses first.
+    """
     rule = _rule(rng)
     tree = rules.parse(rule)
     case = [rng.randint(1, 10) for _ in rules.NAMES]
-    group = rules.signature(tree)
-    if split_of("function", group) != split:
-        return None
     try:
         expected = rules.evaluate(tree, case)
     except rules.Undefined:
         return None
-    if expected.denominator != 1 or abs(expected) > _LARGEST:
+    if expected.denominator != 1 or not 0 < abs(expected) <= _LARGEST:
+        return None
+    group = rules.signature(tree)
+    if split_of("function", group) != split:
         return None
     return Task(
         gym="function",

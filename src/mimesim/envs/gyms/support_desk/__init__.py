@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.envs.base import Agent, GymEnv, GymSpec, Task, profile_of
+from mimesim.envs.gyms.agents import RandomAgent
 from mimesim.envs.gyms.support_desk import (
     compact,
     compact_agents,
@@ -73,8 +74,10 @@ class SupportDesk:
         """
         profile = profile_of(task)
         known = _AGENTS[profile]
+        if kind == "random":
+            return RandomAgent(full_agents.MOVES if profile == "full" else compact.MOVES, seed)
         if kind not in known:
-            raise unknown_name("agent of the support desk", kind, list(known))
+            raise unknown_name("agent of the support desk", kind, [*known, "random"])
         agent = known[kind](task, seed)
         return typed.Typed(agent) if profile == "compact" else agent
 

@@ -23,6 +23,7 @@ from mimesim.envs.base import (
 )
 from mimesim.errors import CallerError, DataError
 from mimesim.scenarios.compact import (
+    FIELD_NAMES,
     REQUIRED,
     asked_fields,
     compose_scenario,
@@ -36,6 +37,11 @@ from mimesim.seeds import derive
 from mimesim.users.base import User, UserRequest
 
 MAX_STEPS = 8
+MOVES = (
+    *(("action", f"what is the {name} ?") for name in FIELD_NAMES.values()),
+    *(("answer", f"act {kind} order 1") for kind in ("deny", "escalate", "wait", "cancel")),
+)
+"""What a random agent draws from: it asks and acts, and never uses what it hears."""
 _MAX_INVALID = 3
 _INVALID = "not an action . ask for a thing , or act on the order"
 

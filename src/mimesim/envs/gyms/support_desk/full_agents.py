@@ -23,6 +23,18 @@ from mimesim.scenarios.procedure import HANDOVER_SLOTS, HANDOVER_TOOL
 from mimesim.scenarios.records import load_pools
 from mimesim.scenarios.types import RequestType, Step
 
+MOVES = (
+    ("action", "Could you tell me the order number?"),
+    ("action", "Could you tell me the email address and the zip code?"),
+    ("action", "I am afraid that is not possible."),
+    ("search", "tools"),
+    ("search", "policy"),
+    *(
+        ("answer", jsonio.dumps({"name": CLOSE, "arguments": {"resolution": r, "summary": ""}}))
+        for r in (GRANTED, DENIED, ESCALATED, ABANDONED)
+    ),
+)
+"""What a random agent draws from: it asks, reads and closes, and never uses what it hears."""
 _BEFORE_VERDICT = ("identity", "check", "record")
 
 

@@ -1,10 +1,4 @@
-"""Score records: all that training and scoring hand to the report, as JSON on disk.
-
-A `RunRecord` is one whole result (demo, study): every field but `title` and `verdict` has a
-default, and a section of the report appears as soon as its field is filled. Rates and rewards are
-fractions (0.35, not 35); the report turns them into percent and points. An interval made by
-`stats` enters through `Estimate.of(interval)`.
-"""
+"""The record of a whole result, and the parts of it that are no cells of a matrix."""
 
 from __future__ import annotations
 
@@ -12,101 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from mimesim.errors import DataError
 from mimesim.jsonio import read_json, write_json
+from mimesim.results.matrix import Difference, GymAverages, MatrixRow
+from mimesim.results.values import Estimate
 
 SCHEMA = "mimesim.record/1"
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A verdict that could be had.
-
-    Attributes:
-        value: the score; `direction` says which way is better.
-        scorer: who scored, e.g. `rule`. version: of its rubric.
-    """
-
-    value: float
-    scorer: str = ""
-    version: str = ""
-    direction: Literal["higher", "lower", "nearer"] = "higher"
-
-
-@dataclass(frozen=True, slots=True)
-class Unscored:
-    """A verdict that could not be had; never 0.
-
-    Attributes:
-        reason: short, public. raw: what the scorer wrote, for logs.
-        state: failed (broken verdict), refused, or skipped (not asked for).
-    """
-
-    reason: str
-    raw: str = ""
-    state: Literal["failed", "refused", "skipped"] = "failed"
-    scorer: str = ""
-    version: str = ""
-
-
-class IntervalLike(Protocol):
-    """What an `Estimate` is made from; `stats.Interval` is one."""
-
-    @property
-    def value(self) -> float | None:
-        """Return the point value, None when unknown."""
-        ...
-
-    @property
-    def low(self) -> float | None:
-        """Return the lower 95 % bound, None when unknown."""
-        ...
-
-    @property
-    def high(self) -> float | None:
-        """Return the upper 95 % bound, None when unknown."""
-        ...
-
-    @property
-    def n(self) -> int:
-        """Return the observations behind the value."""
-        ...
-
-    @property
-    def method(self) -> str:
-        """Return how the interval was made."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A recorded value with its 95 % interval; None = unknown, never 0."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    method: str = ""
-
-    @classmethod
-    def of(cls, interval: IntervalLike) -> Estimate:
-        """Record an interval of `stats`."""
-        return cls(interval.value, interval.low, interval.high, interval.n, interval.method)
-
-    @property
-    def resolved(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
-    def brief(self) -> dict[str, Any]:
-        """Return `{"mean", "ci95", "n"}`, the shape of `--json` output."""
-        bounds = None if self.low is None or self.high is None else [self.low, self.high]
-        return {"mean": self.value, "ci95": bounds, "n": self.n}
-
-
-UNKNOWN = Estimate(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,71 +32,6 @@ class MetricRow:
     value: Estimate
     unit: str = ""
     direction: Literal["higher", "lower", "nearer"] = "nearer"
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixRow:
-    """One cell of the matrix: an arm against a user.
-
-    Attributes:
-        arm: training arm, the row label. agent: door name of the agent.
-        user: column label. n: counted episodes.
-        success, reward: over counted episodes. success_strict: over all, failures as misses.
-        invalid_rate: share of episodes that are not counted.
-        ends: share of each stop reason among the counted.
-        note: short remark shown with the cell.
-    """
-
-    arm: str
-    user: str
-    success: Estimate
-    agent: str = ""
-    judge: str = "rule"
-    gym: str = ""
-    profile: str = ""
-    n: int = 0
-    seeds: tuple[int, ...] = ()
-    reward: Estimate = UNKNOWN
-    success_strict: float | None = None
-    invalid_rate: float = 0.0
-    ends: Mapping[str, float] = field(default_factory=dict)
-    note: str = ""
-
-    def brief(self) -> dict[str, Any]:
-        """Return the row of `eval agents --json`."""
-        return {
-            "arm": self.arm,
-            "agent": self.agent,
-            "user": self.user,
-            "judge": self.judge,
-            "gym": self.gym,
-            "profile": self.profile,
-            "n": self.n,
-            "seeds": list(self.seeds),
-            "reward": self.reward.brief(),
-            "success": self.success.brief(),
-            "success_strict": self.success_strict,
-            "invalid_rate": self.invalid_rate,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A paired comparison `arm - baseline` on the same tasks.
-
-    Attributes:
-        value: in fractions; shown as percentage points.
-        headline: drawn strongly; the claims of the run.
-        per_seed: the value under each seed, e.g. {"SFT 0, RL 1": 0.21}.
-    """
-
-    arm: str
-    baseline: str
-    value: Estimate
-    measure: str = "held-out success"
-    headline: bool = False
-    per_seed: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
 
@@ -296,6 +138,7 @@ class RunRecord:
         tiles: big numbers at the top, four at most look best.
         rows: the matrix, one per arm and held-out user.
         averages: one per arm, over all held-out users.
+        gym_averages: where `rows` are of several gyms: one per arm and user.
         differences: paired comparisons, in the order to show.
         distortion: one fixed agent (or several) under users of growing difficulty.
         curves: training curves.
@@ -313,6 +156,7 @@ class RunRecord:
     tiles: tuple[Tile, ...] = ()
     rows: tuple[MatrixRow, ...] = ()
     averages: tuple[MatrixRow, ...] = ()
+    gym_averages: tuple[GymAverages, ...] = ()
     differences: tuple[Difference, ...] = ()
     distortion: tuple[MatrixRow, ...] = ()
     curves: tuple[Curve, ...] = ()
