@@ -50,6 +50,20 @@ def test_all_alike_outcomes_keep_an_honest_interval() -> None:
     assert stats.rate_ci([True, False], ["a", "b"]).value == 0.5
 
 
+def test_a_weighted_mean_of_groups_by_hand() -> None:
+    groups = [([1.0, 0.0], ["a", "b"]), ([0.5, 0.5], ["c", "d"]), ([], [])]
+    found = stats.macro_mean_ci(groups, weights=[3, 1, 100])
+    assert found.value == pytest.approx((3 * 0.5 + 1 * 0.5) / 4)
+    assert (found.low, found.high) == pytest.approx((0.125, 0.875))
+    assert (found.n, "weighted mean of 2 groups" in found.method) == (4, True)
+    even = stats.macro_mean_ci(groups, weights=[2, 2, 2])
+    plain = stats.macro_mean_ci(groups)
+    assert (even.value, even.low, even.high) == (plain.value, plain.low, plain.high)
+    assert stats.macro_mean_ci([([], [])], weights=[1]).value is None
+    with pytest.raises(ValueError, match="zip"):
+        stats.macro_mean_ci(groups, weights=[1])
+
+
 def test_paired_difference_uses_common_keys_only() -> None:
     a = dict.fromkeys(range(10), 1.0) | {"only a": 0.0}
     b = {i: float(i < 4) for i in range(10)}

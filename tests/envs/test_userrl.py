@@ -300,6 +300,15 @@ def test_the_command_writes_a_task_file_and_the_contamination(copy: Path, tmp_pa
     assert found["contamination"]["shared"] == 1
 
 
+def test_whose_tasks_is_asked_for(copy: Path, tmp_path: Path) -> None:
+    out = tmp_path / "tasks.jsonl"
+    arguments = ["import", "userl", str(copy), "--gym", "persuade", "--out", str(out)]
+    result = CliRunner().invoke(app, arguments)
+    assert isinstance(result.exception, UnknownNameError)
+    assert "did you mean 'userrl'" in str(result.exception)
+    assert not out.exists()
+
+
 # ------------------------------------------------------------------------------------- a real copy
 
 

@@ -1,4 +1,7 @@
-"""Published and hand-computed vectors of credit assignment: turns, scores, groups, tokens."""
+"""Published and hand-computed vectors of credit assignment: turns, scores, groups, tokens.
+
+Rows that stand in the specification bear its number, G1 to G25.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,16 @@ def near(values: object, places: float = 1e-6) -> object:
 @pytest.mark.parametrize(
     ("rewards", "method", "credits"),
     [
-        ([0, 0, 1], "equalized", [1, 1, 1]),
-        ([0, 0.166667, 0.5, 0.8, 1], "em", [0.5, 0.663919, 0.865529, 0.961510, 1]),
-        ([0.4, 0, 0.7, 0, 1], "em", [0.818430, 0.5, 0.935662, 0.5, 1]),
+        pytest.param([0, 0, 1], "equalized", [1, 1, 1], id="G1"),
+        pytest.param(
+            *([0, 0.166667, 0.5, 0.8, 1], "em", [0.5, 0.663919, 0.865529, 0.961510, 1]), id="G2"
+        ),
+        pytest.param([0.4, 0, 0.7, 0, 1], "em", [0.818430, 0.5, 0.935662, 0.5, 1], id="G3"),
         ([0, 0.2, 0.5, 0.8, 1], "em", [0.5, 0.690640, 0.865529, 0.961510, 1]),
-        ([3.0], "em", [1.0]),
-        ([0, 0, 1], "r2g", [0.64, 0.8, 1]),
-        ([0.4, 0, 0.7, 0, 1], "r2g", [1.2576, 1.072, 1.34, 0.8, 1]),
-        ([0.8, 0, 0.8, 1], "r2g", [1.824, 1.28, 1.6, 1]),
+        pytest.param([3.0], "em", [1.0], id="G4"),
+        pytest.param([0, 0, 1], "r2g", [0.64, 0.8, 1], id="G5"),
+        pytest.param([0.4, 0, 0.7, 0, 1], "r2g", [1.2576, 1.072, 1.34, 0.8, 1], id="G6"),
+        pytest.param([0.8, 0, 0.8, 1], "r2g", [1.824, 1.28, 1.6, 1], id="G7"),
         ([0.2, 0, 1], "r2g", [0.84, 0.8, 1.0]),
         ([0.2, 0, 1], "naive", [0.2, 0, 1]),
     ],
@@ -41,7 +46,7 @@ def test_turn_credits(rewards: list[float], method: str, credits: list[float]) -
     assert turn_credits(rewards, method) == near(credits)
 
 
-def test_turn_credits_compat() -> None:
+def test_g2_g4_turn_credits_compat() -> None:
     found = turn_credits([0, 0.166667, 0.5, 0.8, 1], "em", compat=True)
     assert found == [0.5, 0.6639, 0.8655, 0.9615, 1.0]
     assert turn_credits([3.0], "em", compat=True) == [1.0768]
@@ -50,12 +55,12 @@ def test_turn_credits_compat() -> None:
 @pytest.mark.parametrize(
     ("rewards", "total", "mean", "compat", "r2g"),
     [
-        ([0.8, 0, 0.8, 1], 2.6, 0.65, 0.65, 1.824),
-        ([0, 0, 1], 1, 0.333333, 0.3333, 0.64),
+        pytest.param([0.8, 0, 0.8, 1], 2.6, 0.65, 0.65, 1.824, id="G8"),
+        pytest.param([0, 0, 1], 1, 0.333333, 0.3333, 0.64, id="G9"),
         ([0.2, 0, 1], 1.2, 0.4, 0.4, 0.84),
-        ([1], 1, 1, 1, 1),
-        ([0, 1], 1, 0.5, 0.5, 0.8),
-        ([0] * 15 + [1], 1, 0.0625, 0.0625, 0.035184),
+        pytest.param([1], 1, 1, 1, 1, id="G9, turn 1"),
+        pytest.param([0, 1], 1, 0.5, 0.5, 0.8, id="G9, turn 2"),
+        pytest.param([0] * 15 + [1], 1, 0.0625, 0.0625, 0.035184, id="G9, turn 16"),
     ],
 )
 def test_trajectory_scores(
@@ -70,13 +75,20 @@ def test_trajectory_scores(
 @pytest.mark.parametrize(
     ("scores", "default", "compat"),
     [
-        ([1] + [0] * 7, [2.474874] + [-0.353553] * 7, [2.474867] + [-0.353552] * 7),
-        ([0.35] * 8, [0.0] * 8, [0.028882] * 8),
-        ([0.5] * 8, [0.0] * 8, [0.0] * 8),
+        pytest.param(
+            *([1] + [0] * 7, [2.474874] + [-0.353553] * 7, [2.474867] + [-0.353552] * 7), id="G10"
+        ),
+        pytest.param([0.35] * 8, [0.0] * 8, [0.028882] * 8, id="G11"),
+        pytest.param([0.5] * 8, [0.0] * 8, [0.0] * 8, id="G11, halves"),
         # The float32 result; the same formula in float64 would give -.495050 and 1.485149.
-        ([0.5, 0.5, 0.5, 0.5002], [-0.05] * 3 + [0.15], [-0.495196] * 3 + [1.484999]),
-        ([0.7], [0.0], [0.699999]),
-        ([0.65, 0.25, 0.4, 0], [1.193381, -0.275396, 0.275396, -1.193381], None),
+        pytest.param(
+            *([0.5, 0.5, 0.5, 0.5002], [-0.05] * 3 + [0.15], [-0.495196] * 3 + [1.484999]),
+            id="G12",
+        ),
+        pytest.param([0.7], [0.0], [0.699999], id="G13"),
+        pytest.param(
+            *([0.65, 0.25, 0.4, 0], [1.193381, -0.275396, 0.275396, -1.193381], None), id="G14"
+        ),
         ([0.84, 1.2, 0, 0], [0.543694, 1.136814, -0.840254, -0.840254], None),
     ],
 )
@@ -89,16 +101,27 @@ def test_group_advantages(
         assert group_advantages(scores, ids, compat=True) == near(compat)
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [[1] + [0] * 7, [0.35] * 8, [0.5] * 8, [0.5, 0.5, 0.5, 0.5002], [0.64, 0.8, 0, 0.5]],
+)
+def test_compat_is_what_torch_makes_of_the_original_formula(scores: list[float]) -> None:
+    torch = pytest.importorskip("torch")
+    single = torch.tensor(scores, dtype=torch.float32)
+    theirs = (single - torch.mean(single)) / (torch.std(single) + 1e-6)
+    assert group_advantages(scores, [0] * len(scores), compat=True) == near(theirs.tolist())
+
+
 def test_constant_group_is_exactly_zero() -> None:
     assert group_advantages([0.35] * 8, [0] * 8) == [0.0] * 8
 
 
-def test_near_constant_compat_group_is_blown_up() -> None:
+def test_g12_near_constant_compat_group_is_blown_up() -> None:
     found = group_advantages([0.5, 0.5, 0.5, 0.5002], [0] * 4, compat=True)
     assert found == near([-0.495050] * 3 + [1.485149], 2e-4)
 
 
-def test_invalid_member_is_left_out() -> None:
+def test_g20_invalid_member_is_left_out() -> None:
     found = group_advantages([0.64, 0.8, None, 0.5], [0] * 4)
     assert found[2] is None
     assert [a for a in found if a is not None] == near([-0.044412, 1.021466, -0.977054])
@@ -107,14 +130,15 @@ def test_invalid_member_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("advantage", "credits", "counts", "expected"),
     [
-        (1.5, [0.8, 1], [3, 2], [1.363636] * 3 + [1.704545] * 2),
-        (
+        pytest.param(1.5, [0.8, 1], [3, 2], [1.363636] * 3 + [1.704545] * 2, id="G15"),
+        pytest.param(
             1.5,
             [0.64, 0.8, 1, 0],
             [2, 1, 2, 3],
             [1.176471] * 2 + [1.470588] + [1.838235] * 2 + [0] * 3,
+            id="G16",
         ),
-        (-1, [0.5, 1], [4, 1], [-0.833333] * 4 + [-1.666667]),
+        pytest.param(-1, [0.5, 1], [4, 1], [-0.833333] * 4 + [-1.666667], id="G17"),
         (1, [0.84, 0.8, 1.0], [2, 1, 1], [0.965517] * 2 + [0.919540, 1.149425]),
         (1, [0.690640, 0.5, 1.0], [2, 1, 1], [0.958796] * 2 + [0.694136, 1.388272]),
         (-1, [1, 1, 0], [2, 1, 1], [-1, -1, -1, 0]),
@@ -126,13 +150,13 @@ def test_broadcast(
     assert broadcast(advantage, credits, counts) == near(expected)
 
 
-def test_broadcast_without_credit() -> None:
+def test_g18_broadcast_without_credit() -> None:
     assert broadcast(-0.5, [0, 0], [3, 2]) == [-0.5] * 5
     assert broadcast(-0.5, [0, 0], [3, 2], zero="drop") == [0.0] * 5
     assert broadcast(-0.5, [0, 0], [3, 2], compat=True) == [0.0] * 5
 
 
-def test_broadcast_refuses_negative_credit() -> None:
+def test_g19_broadcast_refuses_negative_credit() -> None:
     with pytest.raises(CreditError, match="negative"):
         broadcast(1, [1, -0.9], [1, 1])
     assert broadcast(1, [1, -0.9], [1, 1], compat=True) == near([20, -18])
@@ -167,7 +191,7 @@ def rows(found: Assignment) -> list[float]:
 A_R2G = [0.448257, 0.910973, -1.402609, 0.043380]
 
 
-def test_r2g_r2g_end_to_end() -> None:
+def test_g21_r2g_r2g_end_to_end() -> None:
     found = assign(BATCH, CreditConfig(turn="r2g", score="r2g"))
     assert found.scores == near([0.64, 0.8, 0, 0.5])
     assert found.advantages == near(A_R2G)
@@ -178,7 +202,7 @@ def test_r2g_r2g_end_to_end() -> None:
     assert found.uncredited_token_share == near(1 / 15)
 
 
-def test_r2g_r2g_compat_drops_the_failed_rollout() -> None:
+def test_g21_r2g_r2g_compat_drops_the_failed_rollout() -> None:
     found = assign(BATCH, CreditConfig(turn="r2g", score="r2g", compat=True))
     assert found.advantages == near([0.448255, 0.910970, -1.402605, 0.043380])
     assert agent_tokens(found)[2] == [0.0] * 3
@@ -186,13 +210,13 @@ def test_r2g_r2g_compat_drops_the_failed_rollout() -> None:
     assert found.uncredited_tokens == 4
 
 
-def test_equalized_r2g_is_constant_per_row() -> None:
+def test_g22_equalized_r2g_is_constant_per_row() -> None:
     found = assign(BATCH, CreditConfig(turn="equalized", score="r2g"))
     sizes = (5, 4, 3, 3)
     assert rows(found) == near([a for a, n in zip(A_R2G, sizes, strict=True) for _ in range(n)])
 
 
-def test_em_compat_sum() -> None:
+def test_g23_em_compat_sum() -> None:
     found = assign(BATCH, CreditConfig(turn="em", score="sum", compat=True))
     assert found.scores == near([0.3333, 0.5, 0, 0.25])
     assert found.advantages == near([0.299883, 1.100052, -1.299975, -0.099961])
@@ -204,8 +228,10 @@ def test_em_compat_sum() -> None:
 @pytest.mark.parametrize(
     ("score", "scores", "advantages"),
     [
-        ("mean", [0.333333, 0.5, 0, 0.25], [0.3, 1.1, -1.3, -0.1]),
-        ("sum", [1, 1, 0, 0.5], [0.783349, 0.783349, -1.305582, -0.261116]),
+        pytest.param("mean", [0.333333, 0.5, 0, 0.25], [0.3, 1.1, -1.3, -0.1], id="G24"),
+        pytest.param(
+            *("sum", [1, 1, 0, 0.5], [0.783349, 0.783349, -1.305582, -0.261116]), id="G25"
+        ),
     ],
 )
 def test_equalized_end_to_end(score: str, scores: list[float], advantages: list[float]) -> None:

@@ -212,7 +212,7 @@ async def _cell(
         user=user,
         judge=judge.identity.name if judge else NOBODY,
         episodes=tuple(
-            averages.played(one, aspects=aspects[one.task.id], compat=bool(config.gyms.compat))
+            averages.played(one, aspects=aspects[one.task.id], compat=bool(options.get("compat")))
             for one in episodes
         ),
         clusters=clusters_of(tasks),

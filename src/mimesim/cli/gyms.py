@@ -12,7 +12,7 @@ from mimesim.cli.output import emit_json, fail, in_words, say, stdout, table
 from mimesim.errors import UsageError
 
 app = typer.Typer(add_completion=False, help="Look at the gyms.", no_args_is_help=True)
-app.add_typer(gyms_import.app, name="import")
+app.command("import")(gyms_import.command)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on the last line of stdout.")]
 
@@ -45,7 +45,7 @@ def show_gym(
     profile: Annotated[str | None, typer.Option(help="Task profile.")] = None,
     split: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     seed: Annotated[int, typer.Option(help="Seed of the task shown.")] = 0,
-    floors: Annotated[int, typer.Option(help="Play N tasks for the ends of the scale.")] = 0,
+    floors: Annotated[int, typer.Option(help="Measure the ends of the scale on N tasks.")] = 0,
     json: Json = False,
 ) -> None:
     """Show the facts of a gym and the public side of one of its tasks."""
@@ -118,6 +118,7 @@ def _as_typed(value: Any) -> str:
 
 
 def _show(name: str, profile: str | None, split: str, seed: int) -> dict[str, Any]:
+    from mimesim.envs.agents.floors import stored
     from mimesim.envs.gyms.compat import flags_of
     from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
     from mimesim.envs.load import describe_gym, load_gym, load_tasks
@@ -128,15 +129,18 @@ def _show(name: str, profile: str | None, split: str, seed: int) -> dict[str, An
         own = gym.options(profile or gym.profiles[0])
         facts = {**facts, "options": own, "flags": flags_of(name)}
     (task,) = load_tasks(name, profile=profile, split=split, seed=seed, count=1)
+    floors = stored(name, profile or gym.profiles[0])
+    if floors is not None:
+        facts = {**facts, "floors": dict(floors)}
     return {**facts, "task": {"id": task.id, "split": task.split, "public": dict(task.public)}}
 
 
 def _floors(name: str, profile: str | None, split: str, seed: int, count: int) -> dict[str, Any]:
     import asyncio
 
-    from mimesim.envs.agents.floors import floors
+    from mimesim.envs.agents.floors import USER, floors
     from mimesim.envs.load import load_tasks
     from mimesim.users.load import make_user
 
     tasks = load_tasks(name, profile=profile, split=split, seed=seed, count=count)
-    return asyncio.run(floors(tasks, make_user("scripted:neutral"), seed=seed)).to_json()
+    return asyncio.run(floors(tasks, make_user(USER), seed=seed)).to_json()

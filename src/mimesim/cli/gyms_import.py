@@ -10,16 +10,12 @@ import typer
 
 from mimesim.cli.output import emit_json, say, stdout, table
 
-app = typer.Typer(add_completion=False, help="Tasks of others as task files.", no_args_is_help=True)
+SOURCES = ("userrl",)
+"""Whose tasks can be read."""
 
 
-@app.callback()
-def group() -> None:
-    """Turn tasks of others into task files."""
-
-
-@app.command("userrl")
-def userrl(
+def command(
+    source: Annotated[str, typer.Argument(help="Whose tasks: userrl.")],
     root: Annotated[Path, typer.Argument(help="A copy of the UserRL repository.")],
     gym: Annotated[str, typer.Option("--gym", help="Gym, e.g. persuade.")],
     out: Annotated[Path, typer.Option("--out", help="Task file to write (JSON Lines).")],
@@ -33,12 +29,15 @@ def userrl(
         bool, typer.Option("--json", help="One JSON object on the last line of stdout.")
     ] = False,
 ) -> None:
-    """Write the tasks of one gym of UserRL to a file that `run --tasks` reads."""
+    """Write tasks of one gym from a copy of others' data to a file that `run --tasks` reads."""
     from dataclasses import asdict
 
     from mimesim.envs.packs import write_tasks
     from mimesim.envs.userrl import load_userrl
+    from mimesim.registry import unknown_name
 
+    if source not in SOURCES:
+        raise unknown_name("source of tasks", source, list(SOURCES))
     loaded = load_userrl(root, gym, split, split_source)
     written = write_tasks(out, loaded.tasks)
     splits = dict(Counter(task.split for task in loaded.tasks))
@@ -61,9 +60,7 @@ def userrl(
 
 
 def _show(found: Any, *, json: bool) -> None:
-    rows = [
-        (found.gym, found.train, found.test, found.train_groups, found.shared, found.whole),
-    ]
+    rows = [(found.gym, found.train, found.test, found.train_groups, found.shared, found.whole)]
     columns = ("gym", "train", "test", "groups in train", "test in part", "test as a whole")
     title = f"what the published test tasks share with train: {found.group}"
     stdout(json=json).print(table(title, columns, rows))

@@ -18,6 +18,16 @@ Whole = Annotated[int | None, typer.Option()]
 Scenarios = Annotated[
     Path | None, typer.Option(help="Scenario file: user and agent talk without a gym.")
 ]
+Behavior = Annotated[
+    str | None, typer.Option(help="Only people with it: B1 to B13, a name, or neutral.")
+]
+Retries = Annotated[int | None, typer.Option(help="New attempts at an episode that failed.")]
+Invalid = Annotated[
+    float | None, typer.Option(help="Exit 1 above this share of not counted episodes.")
+]
+Thresholds = Annotated[
+    list[str] | None, typer.Option(help="success=x or reward=x: exit 1 below it.")
+]
 _AGENT = (
     "Agent: scripted:eager, scripted:patient, scripted:random, oracle, null, model:<model>, "
     "policy:<folder>, http:<url> or python:<module:callable>."
@@ -36,9 +46,7 @@ def command(
     split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
     scenarios: Scenarios = None,
-    behavior: Annotated[
-        str | None, typer.Option(help="Only people with it: B1 to B13, a name, or neutral.")
-    ] = None,
+    behavior: Behavior = None,
     agent: Annotated[str | None, typer.Option(help=_AGENT)] = None,
     user: Annotated[str | None, typer.Option(help="User; `mimesim users list` names all.")] = None,
     judge: Annotated[str | None, typer.Option(help=_JUDGE)] = None,
@@ -54,15 +62,9 @@ def command(
         int | None, typer.Option(help="User messages that reach the agent at most.")
     ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds of one conversation.")] = None,
-    max_retries: Annotated[
-        int | None, typer.Option(help="New attempts at an episode that failed.")
-    ] = None,
-    max_invalid: Annotated[
-        float | None, typer.Option(help="Exit 1 above this share of not counted episodes.")
-    ] = None,
-    fail_under: Annotated[
-        list[str] | None, typer.Option(help="success=x or reward=x: exit 1 below it.")
-    ] = None,
+    max_retries: Retries = None,
+    max_invalid: Invalid = None,
+    fail_under: Thresholds = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Set a config key: key=value, TOML values.")
     ] = None,

@@ -82,8 +82,14 @@ class _Verb(NamedTuple):
             emit_json({k: v for k, v in result.items() if k not in ("losses", "curve")})
 
 
-def _mount(verb: _Verb, about: str) -> None:
-    """Mount one kind of training; all of them take the same options."""
+def _mount(verb: _Verb, about: str, others: Mapping[str, Run] | None = None) -> None:
+    """Mount one kind of training; all of them take the same options.
+
+    Args:
+        verb: what runs unless the recipe is for something else.
+        about: the help.
+        others: config class of a recipe -> what runs then.
+    """
 
     def command(
         recipe: Recipe = None,
@@ -95,13 +101,24 @@ def _mount(verb: _Verb, about: str) -> None:
         quiet: Quiet = False,
         json: Json = False,
     ) -> None:
-        config = verb.config(recipe, settings, {"seed": seed, "out": out}, quick=quick)
+        chosen = _meant(verb, recipe, others or {})
+        config = chosen.config(recipe, settings, {"seed": seed, "out": out}, quick=quick)
         if dry_run:
             _show(config, json=json)
         else:
-            verb.train(config, quiet=quiet, json=json)
+            chosen.train(config, quiet=quiet, json=json)
 
     app.command(verb.name, help=about)(command)
+
+
+def _meant(verb: _Verb, recipe: Sequence[Path] | None, others: Mapping[str, Run]) -> _Verb:
+    """Return the kind of training that the recipe is for; `verb` where it says nothing else."""
+    from mimesim import config as configs
+    from mimesim.config import recipes
+
+    paths = [recipes.located(path, verb.recipes) for path in recipe or []]
+    target = configs.meant_for(paths) or ""
+    return verb._replace(target=target, run=others[target]) if target in others else verb
 
 
 @app.command("user")
@@ -142,17 +159,12 @@ def user(
 
 def _user_verb(recipe: Sequence[Path] | None) -> _Verb:
     """Return the kind of user training that the recipe is for."""
-    from mimesim import config as configs
-    from mimesim.config import recipes
-
-    runs = {
+    usual = _Verb("user", "mimesim.train.midtrain:UserConfig", "user", _user)
+    others: dict[str, Run] = {
         "mimesim.train.user_rl:UserRlConfig": _user_rl,
         "mimesim.train.user_warmstart:SpeakerConfig": _warm_start_user,
     }
-    target = configs.meant_for([recipes.located(path, "user") for path in recipe or []]) or ""
-    if target not in runs:
-        return _Verb("user", "mimesim.train.midtrain:UserConfig", "user", _user)
-    return _Verb("user", target, "user", runs[target])
+    return _meant(usual, recipe, others)
 
 
 def _inspect(config: Any, rows: int, *, json: bool) -> None:
@@ -219,6 +231,14 @@ def _warm_start_user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     result = warm_start_speaker(config, on_progress=bar.steps)
     text = f"{result['steps']} updates on {result['demonstrations']} demonstrations, whose mean "
     return f"{text}reward is {result['demonstrated_reward']:.2f} (judge rule)", result
+
+
+def _gym_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
+    from mimesim.train.gymstart import gym_start
+
+    result = gym_start(config, on_progress=bar.steps)
+    text = f"{result['steps']} updates on {result['demonstrations']} demonstrations, whose mean "
+    return f"{text}reward is {result['demonstrated_reward']:.2f}", result
 
 
 def _warm_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
@@ -319,6 +339,7 @@ class _Bar:
 _mount(
     _Verb("warm-start", "mimesim.train.warmstart:WarmConfig", "agent", _warm_start),
     "Warm-start the embedded agent on imperfect demonstrations.",
+    {"mimesim.train.gymstart:GymStartConfig": _gym_start},
 )
 _mount(
     _Verb("agent", "mimesim.train.agent:AgentConfig", "agent", _agent),

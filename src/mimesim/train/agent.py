@@ -21,8 +21,9 @@ from transformers import PrinterCallback
 from mimesim import config as configs
 from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
-from mimesim.envs.load import load_tasks
+from mimesim.envs.load import gym_spec, load_tasks
 from mimesim.errors import ConfigError
+from mimesim.judges.load import make_judge
 from mimesim.models.local import quiet_loading
 from mimesim.models.tiny import load_policy
 from mimesim.rollout.policy import PolicyConfig
@@ -45,7 +46,7 @@ class AgentConfig:
     Attributes:
         init: checkpoint of the warm-started policy.
         out: folder of this run; the result is `out/policy`.
-        user: door name of the frozen user.
+        user: door name of the frozen user. judge: of the judge, where the gym needs one.
         batches: generation batches ("steps" of the paper).
         prompts, group: tasks per batch, rollouts per task.
         minibatches: optimizer steps per batch.
@@ -61,6 +62,7 @@ class AgentConfig:
     user: str = "scripted:realistic"
     gym: str = "support-desk"
     profile: str = "compact"
+    judge: str = "rule"
     seed: int = 0
     batches: int = 150
     prompts: int = 8
@@ -145,7 +147,9 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
         seed=derive(config.seed, "tasks"),
         count=config.batches * config.prompts,
     )
-    world = World(config.gym, config.profile, make_user(config.user))
+    judged = gym_spec(config.gym, config.profile).needs_judge
+    judge = make_judge(config.judge) if judged else None
+    world = World(config.gym, config.profile, make_user(config.user), judge)
     collector = GymCollector(
         world, tasks, tokenizer, config.policy, config.seed, _coach(config), config.notes
     )

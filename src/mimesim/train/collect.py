@@ -18,6 +18,7 @@ from mimesim.envs.actions import get_format
 from mimesim.envs.base import Observation, StepPrivate, Task
 from mimesim.envs.load import make_gym
 from mimesim.errors import CallerError
+from mimesim.judges.base import Judge
 from mimesim.models.base import ChatCodec
 from mimesim.models.tiny import token_model
 from mimesim.rollout.driver import StepRecord
@@ -42,7 +43,7 @@ from mimesim.users.base import User, UserSource
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What an agent practises in: a gym profile and a frozen user.
+    """What an agent practises in: a gym profile, a frozen user, a judge where the gym needs one.
 
     Attributes:
         action_format: how a reply becomes an action.
@@ -52,6 +53,7 @@ class World:
     gym: str
     profile: str
     user: UserSource
+    judge: Judge | None = None
     action_format: str = "line"
     limits: Limits = Limits(detect_loops=False, empty_retries=0)
 
@@ -146,12 +148,14 @@ class GymCollector:
             model.train(was_training)
 
     def close(self) -> None:
-        """Release user and coach."""
+        """Release user, judge and coach."""
         with self._loop:
             self._loop.run(self._release())
 
     async def _release(self) -> None:
         await self.world.user.aclose()
+        if self.world.judge is not None:
+            await self.world.judge.aclose()
         if self.coach is not None:
             await self.coach.aclose()
 
@@ -164,7 +168,10 @@ class GymCollector:
         cast = Cast(
             agent=source,
             make_gym=lambda task, user: make_gym(
-                self.world.gym, profile=self.world.profile, user=_present(user)
+                self.world.gym,
+                profile=self.world.profile,
+                user=_present(user),
+                judge=self.world.judge,
             ),
             action_format=get_format(self.world.action_format),
             user=self.world.user,

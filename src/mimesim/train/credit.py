@@ -66,7 +66,7 @@ class CreditConfig:
         """
         if not 0 <= self.gamma <= 1:
             raise CreditError(f"gamma is {self.gamma!r}", where="credit", expected="0 to 1")
-        if not self.k > 0:
+        if not 0 < self.k < math.inf:
             raise CreditError(f"k is {self.k!r}", where="credit", expected="a number above 0")
 
 
@@ -301,7 +301,7 @@ def assign(batch: Sequence[Rollout], config: CreditConfig) -> Assignment:
 
 def _em(reward: float, k: float, compat: bool) -> float:  # noqa: FBT001 - private, one caller
     r = reward if compat or math.isnan(reward) else min(1.0, max(0.0, reward))
-    credit = 0.5 + 0.5 * (1 - math.exp(-k * r)) / (1 - math.exp(-k))
+    credit = 0.5 + 0.5 * math.expm1(-k * r) / math.expm1(-k)  # exact for a tiny k too
     return round(credit, 4) if compat else credit
 
 

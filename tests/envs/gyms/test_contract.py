@@ -20,7 +20,7 @@ from mimesim.dialogue.episode import Episode, without_times
 from mimesim.dialogue.stop import Status, StopReason
 from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import MAX_CONTENT, TOOL, get_format
-from mimesim.envs.agents.floors import floors
+from mimesim.envs.agents.floors import TASKS, USER, floors, stored
 from mimesim.envs.agents.load import GymAgents
 from mimesim.envs.base import AgentAction, AgentMove, AgentView, Choice, GymSpec, StepResult, Task
 from mimesim.envs.gyms.turns import leaks
@@ -93,7 +93,7 @@ class Watch:
         self._own.append(played.actions[-1].content)
         shown = texts(result)
         assert leaks(shown, forbidden(self._at), self._own) == []
-        assert not any(CANARY in text for text in shown)
+        assert not any(CANARY in text or "reward:" in text.lower() for text in shown)
         jsonio.dumps(self._at.env.snapshot())
 
 
@@ -134,11 +134,15 @@ def test_its_tasks_are_sound_and_the_same_for_equal_seeds(name: str, profile: st
 
 
 @EVERY
-def test_the_ends_of_its_scale(name: str, profile: str) -> None:
-    found = asyncio.run(floors(tasks_of(name, profile, 5), make_user("scripted:neutral")))
+def test_the_ends_of_its_scale_are_those_it_comes_with(name: str, profile: str) -> None:
+    tasks = load_tasks(name, profile=profile, seed=0, count=TASKS)
+    found = asyncio.run(floors(tasks, make_user(USER)))
     assert found.sound, found
     assert found.random is not None
     assert found.random < found.oracle
+    known = stored(name, profile)
+    assert known is not None, "python -m benchmarks.floors"
+    assert found.to_json() == pytest.approx(dict(known))
 
 
 @EVERY
@@ -150,6 +154,15 @@ def test_bounds_ends_and_secrets(name: str, profile: str, agent: str) -> None:
             played = watched(task, agent, seed=number, kind=f"scripted:{kind}")
             assert played.total <= gym.attainable(task) + 1e-6
             assert played.total <= gym_spec(name, profile).return_bound + 1e-6
+
+
+@pytest.mark.slow
+@EVERY
+def test_bounds_and_secrets_in_500_random_episodes(name: str, profile: str) -> None:
+    pool = tasks_of(name, profile, 40)
+    for number in range(500):
+        kind = ("neutral", "realistic", "hostile", "cooperative")[number % 4]
+        watched(pool[number % len(pool)], "random", seed=number, kind=f"scripted:{kind}")
 
 
 @EVERY

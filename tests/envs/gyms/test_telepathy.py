@@ -364,7 +364,7 @@ def test_all_things_of_a_kind_can_be_told_apart() -> None:
     alike = [
         (one.title, two.title)
         for one, two in combinations(things, 2)
-        if one.group == two.group and not apart(one, two)
+        if one.kind == two.kind and not apart(one, two)
     ]
     assert alike == []
 
@@ -379,25 +379,21 @@ def test_every_question_of_the_table_is_answered_from_its_own_column() -> None:
 
 
 def test_the_trace_leaves_one_thing_of_its_kind() -> None:
-    things, _ = table()
+    """What is open for a thing fits every answer."""
+    things, attributes = table()
+    column = {one.question: name for name, one in attributes.items()}
     for task in everything():
         *asked, last = task.hidden["oracle_trace"]
         hidden = read_hidden(task)
         assert last == ["answer", hidden.title]
+        heard = {column[text]: hidden.label(text) == "Yes" for _, text in asked}
         left = [
             thing.title
             for thing in things
-            if task.groups == (thing.group,)
-            and all(_fits(thing, text, hidden.label(text)) for _, text in asked)
+            if thing.kind == task.public["kind"]
+            and all(thing.attributes.get(name, yes) == yes for name, yes in heard.items())
         ]
         assert left == [hidden.title]
-
-
-def _fits(thing: Thing, question: str, label: str) -> bool:
-    """Tell whether `thing` may be meant; what is open for it fits every answer."""
-    _, attributes = table()
-    [name] = [name for name, one in attributes.items() if one.question == question]
-    return thing.attributes.get(name, label == "Yes") == (label == "Yes")
 
 
 def test_tasks_come_in_a_seeded_order() -> None:
@@ -414,6 +410,28 @@ def test_floors_of_the_test_split() -> None:
     tasks = load_tasks("telepathy", split="test", count=999)
     found = asyncio.run(floors(tasks, make_user("scripted:neutral")))
     assert (found.null, found.random, found.oracle, found.attainable) == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "kind", "least", "most"),
+    [("patient", "neutral", 0.95, 1), ("patient", "B3", 0.9, 1), ("eager", "neutral", 0.2, 0.5)],
+)
+def test_agents_that_know_the_table_find_the_thing(
+    agent: str, kind: str, least: float, most: float
+) -> None:
+    tasks = load_tasks("telepathy", split="test", count=999)
+    won = [
+        asyncio.run(play(seated(task, kind=f"scripted:{kind}"), agent, seed=n)).total
+        for n, task in enumerate(tasks)
+    ]
+    assert least <= sum(won) / len(won) <= most
+
+
+@pytest.mark.parametrize("agent", ["patient", "eager"])
+def test_a_kind_that_is_not_in_the_table_is_not_found(agent: str) -> None:
+    played = asyncio.run(play(seated(lion()), agent))
+    assert played.total == 0
+    assert played.results[-1].truncated
 
 
 @pytest.mark.parametrize("kind", ["neutral", "hostile", "realistic"])

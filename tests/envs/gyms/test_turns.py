@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -60,7 +60,7 @@ class Toy(TurnGym[State]):
         "toy", (Choice.ACTION, Choice.ANSWER, Choice.SEARCH), 16, (0.0, 1.0), 16.0, True, True
     )
     STATE = State
-    OPTIONS: Mapping[str, Any] = {"opens": True, "reward": 1.0}
+    OPTIONS: ClassVar[Mapping[str, Any]] = {"opens": True, "reward": 1.0}
 
     def system(self, task: Task) -> str:
         return "a toy"

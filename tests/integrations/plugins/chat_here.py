@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 import verifiers.v1 as vf
+from openai import APIStatusError, AsyncOpenAI
 from verifiers.v1.dialects.chat import message_to_wire
 
 __all__ = ["ChatHere"]
@@ -30,15 +30,10 @@ class ChatHere(vf.Harness[vf.HarnessConfig]):
         system, prompt = self.resolve_prompt(data)
         given = [vf.UserMessage(content=prompt)] if isinstance(prompt, str) else prompt or []
         told = [vf.SystemMessage(content=system)] if system else []
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
-            answer = await client.post(
-                f"{endpoint}/chat/completions",
-                headers={"Authorization": f"Bearer {secret}"},
-                json={
-                    "model": ctx.model,
-                    "messages": [message_to_wire(one) for one in (*told, *given)],
-                },
-            )
-        return vf.ProgramResult(
-            exit_code=int(answer.status_code >= 400), stdout="", stderr=answer.text
-        )
+        messages: Any = [message_to_wire(one) for one in (*told, *given)]
+        async with AsyncOpenAI(base_url=endpoint, api_key=secret, max_retries=0) as client:
+            try:
+                await client.chat.completions.create(model=ctx.model, messages=messages)
+            except APIStatusError as error:
+                return vf.ProgramResult(exit_code=1, stdout="", stderr=str(error))
+        return vf.ProgramResult(exit_code=0, stdout="", stderr="")

@@ -9,7 +9,7 @@ from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
 __all__ = ["GYM"]
 
 
-def check(task: Task) -> list[str]:
+def _check(task: Task) -> list[str]:
     """Return what `public` must not hold."""
     return [gym.read_hidden(task).rule]
 
@@ -18,7 +18,7 @@ _DEFAULT = TurnKind(
     name="function",
     episode=gym.FunctionGym,
     make_tasks=tasks.make_tasks,
-    check=check,
+    check=_check,
     best=lambda task: 1.0,
     moves=gym.moves,
 )
@@ -26,7 +26,7 @@ _COMPACT = TurnKind(
     name="function",
     episode=compact.CompactFunction,
     make_tasks=compact.make_tasks,
-    check=check,
+    check=_check,
     best=lambda task: 1.0,
     moves=compact.moves,
     agents={"eager": compact.EagerAgent, "patient": compact.PatientAgent},

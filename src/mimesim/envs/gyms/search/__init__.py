@@ -7,7 +7,7 @@ from mimesim.envs.gyms.kind import TurnKind
 from mimesim.envs.gyms.search.gym import SearchGym, moves, read_hidden
 from mimesim.envs.gyms.search.tasks import make_tasks
 
-__all__ = ["GYM"]
+__all__ = ["GYM", "check"]
 
 
 def check(task: Task) -> list[str]:

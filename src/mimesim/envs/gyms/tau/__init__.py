@@ -12,7 +12,7 @@ from mimesim.envs.gyms.tau.hidden import domain_of, read_hidden
 __all__ = ["GYM"]
 
 
-def check(task: Task) -> list[str]:
+def _check(task: Task) -> list[str]:
     """Return what `public` must not hold."""
     return [read_hidden(task, domain_of(task)).instruction]
 
@@ -20,14 +20,14 @@ def check(task: Task) -> list[str]:
 def _check_bench(task: Task) -> list[str]:
     """Open the checkout, so that an episode finds it, and check."""
     bench.open_domain(str(task.public["profile"]))
-    return check(task)
+    return _check(task)
 
 
 _MINI = TurnKind(
     name="tau",
     episode=gym.MiniTau,
     make_tasks=tasks.make_tasks,
-    check=check,
+    check=_check,
     best=lambda task: 1.0,
     moves=agents.moves,
     agents={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mimesim.envs.gyms.kind import TurnKind
+from mimesim.envs.gyms.telepathy.agents import EagerAgent, PatientAgent
 from mimesim.envs.gyms.telepathy.gym import TelepathyGym
 from mimesim.envs.gyms.telepathy.tasks import make_tasks, moves
 from mimesim.envs.gyms.telepathy.things import check
@@ -16,5 +17,6 @@ GYM = TurnKind(
     check=check,
     best=lambda task: 1.0,
     moves=moves,
+    agents={"eager": EagerAgent, "patient": PatientAgent},
 )
 """The registry's entry."""

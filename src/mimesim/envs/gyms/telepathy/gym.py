@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, field_validator
 
@@ -75,7 +75,7 @@ class TelepathyGym(TurnGym[State]):
 
     SPEC = SPEC
     STATE = State
-    OPTIONS = {"oracle_history": False, "guess": "auto"}
+    OPTIONS: ClassVar[Mapping[str, Any]] = {"oracle_history": False, "guess": "auto"}
     CANNED = "There is nothing to say to that."
 
     def __init__(

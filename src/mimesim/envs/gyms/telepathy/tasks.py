@@ -1,7 +1,7 @@
 """Tasks of the gym `telepathy`, made from a table of things and what is true of them.
 
-All things of a kind lie in one split. A task's trace asks the questions that part the thing from
-the others of its kind, then names it: so every thing can be told apart by the table.
+All things of a group lie in one split. A task's trace asks the questions that part the thing from
+all others of the kind that the agent is told, then names it.
 """
 
 from __future__ import annotations
@@ -94,14 +94,13 @@ def _thing(
     unknown = [name for name in values if name not in attributes]
     if unknown:
         raise DataError(f"{title}: no attribute {unknown[0]!r}", where=_TABLE.name)
-    name = str(kind.get("kind", group))
     return Thing(
         title=title,
-        kind=name,
+        kind=kind["kind"],
         intro=kind["intro"],
         group=f"kind:{group}",
         split=kind["split"],
-        target=f"{title}, {entry.get('what', name)}",
+        target=f"{title}, {entry.get('what', kind['what'])}",
         aliases=tuple(entry.get("also", ())),
         attributes={name: value for name, value in values.items() if value is not None},
     )
@@ -136,7 +135,7 @@ def _task(thing: Thing) -> Task:
 def _questions(thing: Thing) -> list[list[str]]:
     """Return questions that leave only this thing of its kind, each the one that leaves fewest."""
     things, attributes = table()
-    left = [other for other in things if other.group == thing.group and other is not thing]
+    left = [other for other in things if other.kind == thing.kind and other is not thing]
     asked: list[list[str]] = []
     while left and len(asked) < _LONGEST:
         remaining = {
