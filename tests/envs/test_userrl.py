@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from mimesim.cli.gyms import app
 from mimesim.envs.agents.floors import floors
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.load import load_gym, load_tasks
 from mimesim.envs.packs import holds_string, public_text, read_tasks
+from mimesim.envs.turns.splits import split_of
 from mimesim.envs.userrl import Loaded, load_userrl
 from mimesim.errors import DataError, MissingExtraError, UnknownNameError, UsageError
 from mimesim.users.load import make_user

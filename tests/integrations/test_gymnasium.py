@@ -13,8 +13,8 @@ gymnasium = pytest.importorskip("gymnasium", reason="the extra 'integrations' is
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from mimesim import jsonio  # noqa: E402
-from mimesim.envs.gyms.agents import trace_of  # noqa: E402
 from mimesim.envs.load import REGISTRY  # noqa: E402
+from mimesim.envs.turns.agents import trace_of  # noqa: E402
 from mimesim.errors import CallerError, InfraError  # noqa: E402
 from mimesim.integrations.foreign import Bounds  # noqa: E402
 from mimesim.integrations.gymnasium import AnyText, TextEnv, make_env, register, wrap  # noqa: E402

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::R
 import uvicorn  # noqa: E402
 
 from mimesim import jsonio  # noqa: E402
-from mimesim.envs.gyms.agents import trace_of  # noqa: E402
 from mimesim.envs.load import load_tasks  # noqa: E402
+from mimesim.envs.turns.agents import trace_of  # noqa: E402
 from mimesim.errors import UsageError  # noqa: E402
 from mimesim.integrations.openenv import TextAction, TextEnvironment, make_app  # noqa: E402
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mimesim import jsonio
-from mimesim.envs.gyms.agents import trace_of
 from mimesim.envs.gyms.search.backends import Found
 from mimesim.envs.load import REGISTRY, load_gym, load_tasks
+from mimesim.envs.turns.agents import trace_of
 from mimesim.errors import CallerError, InfraError, UnknownNameError, UsageError
 from mimesim.integrations.sessions import Heard, SyncGym, TextGym, open_gym
 

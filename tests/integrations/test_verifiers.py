@@ -17,8 +17,8 @@ from verifiers.v1.utils.loaders import load_environment, resolve_env_config  # n
 
 from mimesim import jsonio  # noqa: E402
 from mimesim.envs.base import AgentAction, Choice, StepResult  # noqa: E402
-from mimesim.envs.gyms.agents import trace_of  # noqa: E402
 from mimesim.envs.load import load_tasks  # noqa: E402
+from mimesim.envs.turns.agents import trace_of  # noqa: E402
 from mimesim.errors import EnvError, UsageError  # noqa: E402
 from mimesim.integrations.foreign import Bounds, ForeignKind  # noqa: E402
 from mimesim.integrations.verifiers import wrap  # noqa: E402

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mimesim.dialogue.types import Reply
-from mimesim.envs.gyms.kind import scripted
+from mimesim.envs.turns.kind import scripted
 from mimesim.errors import EnvError, InfraError, UnknownNameError, UserError
 from mimesim.users.base import Script, UserRequest
 from mimesim.users.load import make_user

@@ -14,7 +14,7 @@ import pytest
 from mimesim import prompts
 from mimesim.dialogue.stop import MARKERS, UserAction, mentions_marker
 from mimesim.dialogue.types import PublicMessage, Reply, Role
-from mimesim.envs.gyms.kind import scripted
+from mimesim.envs.turns.kind import scripted
 from mimesim.errors import UserError
 from mimesim.models.scripted import Scripted
 from mimesim.scenarios.types import Scenario

@@ -119,9 +119,9 @@ def _as_typed(value: Any) -> str:
 
 def _show(name: str, profile: str | None, split: str, seed: int) -> dict[str, Any]:
     from mimesim.envs.agents.floors import stored
-    from mimesim.envs.gyms.compat import flags_of
-    from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
     from mimesim.envs.load import describe_gym, load_gym, load_tasks
+    from mimesim.envs.turns.compat import flags_of
+    from mimesim.envs.turns.kind import ProfiledKind, TurnKind
 
     facts = describe_gym(name, profile)
     gym = load_gym(name)

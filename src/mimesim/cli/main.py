@@ -148,7 +148,7 @@ def invoke(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     command = typer.main.get_command(app)
     try:
-        code = command.main(list(arguments), prog_name="mimesim", standalone_mode=False)
+        code = command.main(_spelled_out(arguments), prog_name="mimesim", standalone_mode=False)
     except UsageError as error:
         show_error(error)
         return error.exit_code
@@ -161,6 +161,18 @@ def invoke(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:  # typer makes this code of Ctrl-C
         note("interrupted; what was finished is kept, the same command goes on where it was")
     return code if isinstance(code, int) else 0
+
+
+def _spelled_out(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with a bare `--compat` as its first profile.
+
+    Typer knows no option whose value may be left out.
+    """
+    given = list(arguments)
+    for place, word in enumerate(given[:-1]):
+        if word == "--compat" and given[place + 1].startswith("-"):
+            given[place] = "--compat=userrl"
+    return [*given[:-1], "--compat=userrl"] if given[-1:] == ["--compat"] else given
 
 
 def run() -> None:

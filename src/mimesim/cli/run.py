@@ -32,7 +32,7 @@ _AGENT = (
     "Agent: scripted:eager, scripted:patient, scripted:random, oracle, null, model:<model>, "
     "policy:<folder>, http:<url> or python:<module:callable>."
 )
-_COMPAT = "Play a gym as a published code base does: userrl or mimesis."
+_COMPAT = "Play a gym as published code does: userrl (also with the value left out) or mimesis."
 _GYM_OPTION = (
     "Set an option of the gym: key=value, TOML values; `gyms show` names them. Repeatable."
 )

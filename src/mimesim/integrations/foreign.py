@@ -27,9 +27,9 @@ from mimesim.envs.base import (
     StepResult,
     Task,
 )
-from mimesim.envs.gyms.agents import NullAgent, RandomAgent
-from mimesim.envs.gyms.parts import invalid_text
-from mimesim.envs.gyms.turns import MAX_INVALID
+from mimesim.envs.turns.agents import NullAgent, RandomAgent
+from mimesim.envs.turns.law import MAX_INVALID
+from mimesim.envs.turns.parts import invalid_text
 from mimesim.errors import CallerError, DataError, EnvError, MimesimError
 from mimesim.registry import unknown_name
 from mimesim.seeds import derive

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.load import load_tasks
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import EnvError, MissingExtraError, UsageError
 from mimesim.integrations.foreign import Bounds, ForeignKind, Said
 from mimesim.integrations.sessions import TextGym, open_gym

@@ -23,8 +23,8 @@ from mimesim.envs.actions import MAX_CONTENT, TOOL, get_format
 from mimesim.envs.agents.floors import TASKS, USER, floors, stored
 from mimesim.envs.agents.load import GymAgents
 from mimesim.envs.base import AgentAction, AgentMove, AgentView, Choice, GymSpec, StepResult, Task
-from mimesim.envs.gyms.turns import leaks
 from mimesim.envs.load import REGISTRY, check_tasks, gym_spec, load_gym, load_tasks, make_gym
+from mimesim.envs.turns.law import leaks
 from mimesim.errors import CallerError, EnvironmentFault, InfraError, JudgeError, UserError
 from mimesim.judges.base import Judge
 from mimesim.judges.rule import RuleJudge
@@ -45,7 +45,7 @@ def available(name: str, profile: str) -> bool:
 
 CASES = [(n, p) for n in REGISTRY.names() for p in load_gym(n).profiles if available(n, p)]
 TURNS = [case for case in CASES if case[0] != "support-desk"]
-"""Gyms under the law of `envs.gyms.turns`; the desk is older, and its own tests say the same."""
+"""Gyms under the law of `envs.turns.law`; the desk is older, and its own tests say the same."""
 ASKED = [case for case in CASES if gym_spec(*case).needs_user]
 JUDGED = [case for case in CASES if gym_spec(*case).needs_judge]
 

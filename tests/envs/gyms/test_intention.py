@@ -14,14 +14,14 @@ from mimesim import jsonio, prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.dialogue.types import Reply
 from mimesim.envs.base import AgentAction, Choice, StepResult, Task
-from mimesim.envs.gyms.cues import matches, read_cue
 from mimesim.envs.gyms.intention import person, scoring
 from mimesim.envs.gyms.intention.details import read_details
 from mimesim.envs.gyms.intention.gym import FRIENDLY, IntentionGym, State
 from mimesim.envs.gyms.intention.tasks import group_of, make_tasks, templates
-from mimesim.envs.gyms.turns import leaks
 from mimesim.envs.load import check_tasks, load_gym, load_tasks
 from mimesim.envs.packs import holds_string
+from mimesim.envs.turns.cues import matches, read_cue
+from mimesim.envs.turns.law import leaks
 from mimesim.errors import DataError, InfraError, JudgeError, UserError
 from mimesim.judges.base import Judge
 from mimesim.judges.rubric import RubricJudge

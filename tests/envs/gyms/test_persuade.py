@@ -11,13 +11,13 @@ import pytest
 from mimesim import jsonio
 from mimesim.dialogue.stop import StopReason
 from mimesim.envs.base import AgentAction, Choice, StepResult, Task
-from mimesim.envs.gyms.cues import derived, matches, read_cue
 from mimesim.envs.gyms.persuade.gym import UNKNOWN, PersuadeGym, State, read_hidden
 from mimesim.envs.gyms.persuade.person import LAST, STANCES, Mind, Point, consider
 from mimesim.envs.gyms.persuade.tasks import PACK
-from mimesim.envs.gyms.turns import leaks
 from mimesim.envs.load import check_tasks, load_gym, load_tasks
 from mimesim.envs.packs import public_text, read_tasks
+from mimesim.envs.turns.cues import derived, matches, read_cue
+from mimesim.envs.turns.law import leaks
 from mimesim.errors import DataError, JudgeError, UnknownNameError, UserError
 from mimesim.judges.base import Judge
 from mimesim.judges.rubric import RubricJudge

@@ -16,7 +16,6 @@ from mimesim import jsonio
 from mimesim.dialogue.stop import Party, StopReason
 from mimesim.dialogue.types import Identity
 from mimesim.envs.base import AgentAction, Choice, StepResult, Task
-from mimesim.envs.gyms.agents import trace_of
 from mimesim.envs.gyms.search import GYM
 from mimesim.envs.gyms.search.backends import SHOWN, Found, make_backend
 from mimesim.envs.gyms.search.gym import MAX_SEARCHES, SearchGym, matches, plain
@@ -25,6 +24,7 @@ from mimesim.envs.gyms.search.tasks import make_tasks
 from mimesim.envs.gyms.search.world import the_world
 from mimesim.envs.load import check_tasks, make_gym
 from mimesim.envs.packs import holds_string
+from mimesim.envs.turns.agents import trace_of
 from mimesim.errors import (
     ConfigError,
     DataError,

@@ -17,14 +17,14 @@ from mimesim import jsonio, prompts
 from mimesim.dialogue.stop import UserAction
 from mimesim.envs.agents.floors import floors
 from mimesim.envs.base import AgentView, Task
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.gyms.tau import customer, world
 from mimesim.envs.gyms.tau.calls import read_call, spelled, written
 from mimesim.envs.gyms.tau.domain import Books, Call, Records, digest, gold_digest, opened, told
 from mimesim.envs.gyms.tau.tasks import FORBIDDABLE, INTENTS, make_tasks
 from mimesim.envs.gyms.tau.words import vocabulary
-from mimesim.envs.gyms.turns import BadAction
 from mimesim.envs.load import check_tasks, load_gym, load_tasks, make_gym
+from mimesim.envs.turns.law import BadAction
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import ConfigError, DataError
 from mimesim.seeds import generator
 from mimesim.users.load import make_user

@@ -17,9 +17,9 @@ from mimesim.envs.base import AgentAction, Choice, StepResult, Task
 from mimesim.envs.gyms.telepathy.gym import RIGHT, WRONG, TelepathyGym
 from mimesim.envs.gyms.telepathy.tasks import Thing, table
 from mimesim.envs.gyms.telepathy.things import check, plain, read_hidden
-from mimesim.envs.gyms.turns import leaks
 from mimesim.envs.load import check_tasks, load_tasks
 from mimesim.envs.packs import SPLITS
+from mimesim.envs.turns.law import leaks
 from mimesim.errors import ConfigError, DataError, JudgeError, UserError
 from mimesim.judges.base import Judge
 from mimesim.judges.rubric import RubricJudge

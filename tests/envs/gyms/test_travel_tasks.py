@@ -15,8 +15,6 @@ import pytest
 
 from mimesim import jsonio
 from mimesim.envs.base import AgentAction, Choice, Task
-from mimesim.envs.gyms.agents import trace_of
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.gyms.travel import GYM, cues, pool, tasks
 from mimesim.envs.gyms.travel.agents import Chooser, request_for
 from mimesim.envs.gyms.travel.score import travel_score
@@ -24,6 +22,8 @@ from mimesim.envs.gyms.travel.tasks import common_split, make_tasks, oracle_trac
 from mimesim.envs.gyms.travel.trip import LETTERS, read_trip
 from mimesim.envs.load import check_tasks, load_tasks
 from mimesim.envs.packs import SPLITS, fold, read_tasks, write_tasks
+from mimesim.envs.turns.agents import trace_of
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import DataError, UsageError
 from mimesim.scenarios.types import Scenario
 from tests.support.gyms import Played, play, table

@@ -14,12 +14,12 @@ from mimesim.dialogue.stop import StopReason
 from mimesim.dialogue.types import Thought
 from mimesim.envs.agents.floors import floors
 from mimesim.envs.base import AgentAction, Choice, StepResult, Task
-from mimesim.envs.gyms.labels import MAX_QUESTION, read_tagged
-from mimesim.envs.gyms.turns import leaks
 from mimesim.envs.gyms.turtle.gym import NOTHING, TurtleGym
 from mimesim.envs.gyms.turtle.stories import check, read_hidden
 from mimesim.envs.load import check_tasks, load_tasks
 from mimesim.envs.packs import SPLITS, public_text
+from mimesim.envs.turns.labels import MAX_QUESTION, read_tagged
+from mimesim.envs.turns.law import leaks
 from mimesim.errors import DataError, JudgeError, UserError
 from mimesim.judges.base import Judge
 from mimesim.judges.rubric import RubricJudge

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.cues import derived
 from mimesim.envs.packs import fold
+from mimesim.envs.turns.cues import derived
 from mimesim.envs.userrl.base import Record, Source, listed, made, text
 from mimesim.errors import DataError
 

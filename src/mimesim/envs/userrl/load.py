@@ -1,6 +1,6 @@
 """From a copy of UserRL to tasks: files, tables with the published splits, and our own split.
 
-By default groups decide the split (`envs.gyms.splits`), so that nothing of a test task was trained
+By default groups decide the split (`envs.turns.splits`), so that nothing of a test task was trained
 on; `split_source="userrl"` keeps the published one, and the result says how contaminated it is.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 
 from mimesim.corpora import raw
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.load import load_gym
 from mimesim.envs.packs import fold
+from mimesim.envs.turns.splits import split_of
 from mimesim.envs.userrl.base import Record, Source
 from mimesim.envs.userrl.overlap import Contamination, contamination
 from mimesim.errors import DataError, EnvironmentFault, UsageError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.cues import derived
+from mimesim.envs.turns.cues import derived
 from mimesim.envs.userrl.base import Record, Source, listed, made, text
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.cues import derived
 from mimesim.envs.gyms.travel.tasks import oracle_trace
+from mimesim.envs.turns.cues import derived
 from mimesim.envs.userrl.base import Record, Source, keyed, made, text
 from mimesim.errors import DataError
 

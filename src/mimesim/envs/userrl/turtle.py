@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.cues import derived
+from mimesim.envs.turns.cues import derived
 from mimesim.envs.userrl.base import Record, Source, keyed, made, text
 from mimesim.errors import DataError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mimesim.envs.base import Task
 from mimesim.envs.gyms.function import compact, gym, tasks
-from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
+from mimesim.envs.turns.kind import ProfiledKind, TurnKind
 
 __all__ = ["GYM"]
 

@@ -18,8 +18,8 @@ from mimesim.dialogue.types import Role
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentAction, AgentMove, AgentView, Choice, Task
 from mimesim.envs.gyms.function import gym, rules
-from mimesim.envs.gyms.splits import split_of
-from mimesim.envs.gyms.turns import BadAction, Turn, invalid_text
+from mimesim.envs.turns.law import BadAction, Turn, invalid_text
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import AgentError, DataError
 from mimesim.seeds import generator
 

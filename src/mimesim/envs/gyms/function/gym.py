@@ -16,7 +16,7 @@ from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Task
 from mimesim.envs.gyms.function import rules
-from mimesim.envs.gyms.turns import BadAction, Opening, Turn, TurnGym
+from mimesim.envs.turns.law import BadAction, Opening, Turn, TurnGym
 from mimesim.errors import DataError
 
 SPEC = GymSpec(

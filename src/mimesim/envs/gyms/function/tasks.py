@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from mimesim.envs.base import Task
 from mimesim.envs.gyms.function import rules
-from mimesim.envs.gyms.splits import split_of
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import DataError
 from mimesim.seeds import generator
 

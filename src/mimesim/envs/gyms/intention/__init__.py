@@ -5,7 +5,7 @@ from __future__ import annotations
 from mimesim.envs.gyms.intention.details import best, check
 from mimesim.envs.gyms.intention.gym import IntentionGym, moves
 from mimesim.envs.gyms.intention.tasks import make_tasks
-from mimesim.envs.gyms.kind import TurnKind
+from mimesim.envs.turns.kind import TurnKind
 
 __all__ = ["GYM"]
 

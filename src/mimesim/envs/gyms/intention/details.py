@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.cues import Cue, read_cue
 from mimesim.envs.gyms.intention.scoring import WORTH, attainable
+from mimesim.envs.turns.cues import Cue, read_cue
 from mimesim.errors import DataError
 
 

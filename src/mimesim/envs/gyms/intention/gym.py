@@ -34,14 +34,14 @@ from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.dialogue.types import Reply
 from mimesim.envs.base import AgentAction, Choice, GymSpec, StepResult, Task
-from mimesim.envs.gyms.cues import matches
 from mimesim.envs.gyms.intention import person, scoring
 from mimesim.envs.gyms.intention.details import read_details
 from mimesim.envs.gyms.intention.verdicts import AnyCoverage, Coverage, counts
-from mimesim.envs.gyms.kind import scripted
-from mimesim.envs.gyms.parts import BadAction, Opening, Question, Turn, tagged
-from mimesim.envs.gyms.turns import TurnGym
 from mimesim.envs.packs import holds_string
+from mimesim.envs.turns.cues import matches
+from mimesim.envs.turns.kind import scripted
+from mimesim.envs.turns.law import TurnGym
+from mimesim.envs.turns.parts import BadAction, Opening, Question, Turn, tagged
 from mimesim.errors import JudgeError, UserError
 
 SPEC = GymSpec(

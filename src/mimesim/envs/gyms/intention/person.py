@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from mimesim.dialogue.types import Reply
-from mimesim.envs.gyms.kind import scripted
+from mimesim.envs.turns.kind import scripted
 from mimesim.users.scripted.manner import manner
 
 WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {

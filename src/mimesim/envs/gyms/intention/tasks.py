@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.splits import split_of
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import DataError
 from mimesim.seeds import generator
 

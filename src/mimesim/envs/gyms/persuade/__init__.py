@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mimesim.envs.gyms.kind import TurnKind
 from mimesim.envs.gyms.persuade.gym import PersuadeGym, best, check, moves
 from mimesim.envs.gyms.persuade.tasks import make_tasks
+from mimesim.envs.turns.kind import TurnKind
 
 __all__ = ["GYM"]
 

@@ -32,11 +32,11 @@ from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.dialogue.types import Reply
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Task
-from mimesim.envs.gyms.cues import read_cue
-from mimesim.envs.gyms.kind import scripted
-from mimesim.envs.gyms.parts import BadAction, Opening, Question, Turn
 from mimesim.envs.gyms.persuade.person import LAST, STANCES, Mind, Point, consider, from_wish, speak
-from mimesim.envs.gyms.turns import TurnGym
+from mimesim.envs.turns.cues import read_cue
+from mimesim.envs.turns.kind import scripted
+from mimesim.envs.turns.law import TurnGym
+from mimesim.envs.turns.parts import BadAction, Opening, Question, Turn
 from mimesim.errors import DataError
 from mimesim.judges.rubric import shown
 

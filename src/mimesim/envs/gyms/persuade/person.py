@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.dialogue.types import Reply, Thought
-from mimesim.envs.gyms.cues import Cue, matches
+from mimesim.envs.turns.cues import Cue, matches
 from mimesim.users.scripted.kinds import CHARACTERS
 from mimesim.users.scripted.manner import manner
 

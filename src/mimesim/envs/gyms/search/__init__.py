@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.kind import TurnKind
 from mimesim.envs.gyms.search.gym import SearchGym, moves, read_hidden
 from mimesim.envs.gyms.search.tasks import make_tasks
+from mimesim.envs.turns.kind import TurnKind
 
 __all__ = ["GYM", "check"]
 

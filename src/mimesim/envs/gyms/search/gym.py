@@ -17,8 +17,8 @@ from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Observation, StepPrivate, Task
 from mimesim.envs.gyms.search.backends import SHOWN, Found, make_backend
-from mimesim.envs.gyms.turns import BadAction, Opening, Turn, TurnGym
 from mimesim.envs.packs import fold, holds_string
+from mimesim.envs.turns.law import BadAction, Opening, Turn, TurnGym
 from mimesim.errors import DataError, InfraError
 from mimesim.judges.base import Judge
 from mimesim.users.base import User

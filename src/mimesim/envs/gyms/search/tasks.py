@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mimesim.envs.base import Task
 from mimesim.envs.gyms.search.world import Asked, the_world
-from mimesim.envs.gyms.splits import split_of
+from mimesim.envs.turns.splits import split_of
 from mimesim.seeds import generator
 
 

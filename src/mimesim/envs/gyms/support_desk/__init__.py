@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.envs.base import Agent, GymEnv, GymSpec, Task, profile_of
-from mimesim.envs.gyms.agents import RandomAgent
 from mimesim.envs.gyms.support_desk import (
     compact,
     compact_agents,
@@ -18,6 +17,7 @@ from mimesim.envs.gyms.support_desk import (
 )
 from mimesim.envs.gyms.support_desk.case import read_case
 from mimesim.envs.gyms.support_desk.texts import identifying
+from mimesim.envs.turns.agents import RandomAgent
 from mimesim.errors import ConfigError
 from mimesim.registry import unknown_name
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.kind import ProfiledKind, TurnKind
 from mimesim.envs.gyms.tau import agents, bench, gym, tasks, world
 from mimesim.envs.gyms.tau.hidden import domain_of, read_hidden
+from mimesim.envs.turns.kind import ProfiledKind, TurnKind
 
 __all__ = ["GYM"]
 

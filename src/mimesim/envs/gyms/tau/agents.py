@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from mimesim.dialogue.types import Role
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentAction, AgentMove, AgentView, Choice, Task, profile_of
-from mimesim.envs.gyms.agents import move
 from mimesim.envs.gyms.tau import world
 from mimesim.envs.gyms.tau.bench import TRANSFER
 from mimesim.envs.gyms.tau.calls import spelled, written
 from mimesim.envs.gyms.tau.customer import NEEDS, PITY
 from mimesim.envs.gyms.tau.domain import Call
 from mimesim.envs.gyms.tau.tasks import FORBIDDABLE, WRITES, closing_words
+from mimesim.envs.turns.agents import move
 from mimesim.seeds import generator
 
 _LINE = get_format("line")

@@ -7,7 +7,7 @@ from typing import Any
 
 from mimesim import jsonio
 from mimesim.envs.gyms.tau.domain import Call, Tool
-from mimesim.envs.gyms.turns import BadAction
+from mimesim.envs.turns.law import BadAction
 from mimesim.errors import DataError
 from mimesim.models.structured import parse_object
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from mimesim.dialogue.stop import UserAction
 from mimesim.dialogue.types import Reply
-from mimesim.envs.gyms.kind import scripted
+from mimesim.envs.turns.kind import scripted
 from mimesim.users.first_person import first_person
 from mimesim.users.scripted.kinds import CHARACTERS
 from mimesim.users.scripted.manner import Manner, manner

@@ -20,7 +20,7 @@ from mimesim.envs.gyms.tau import bench, customer, world
 from mimesim.envs.gyms.tau.calls import RESPOND, read_call, read_call_as_userrl, written
 from mimesim.envs.gyms.tau.domain import Books, Call, gold_digest, told
 from mimesim.envs.gyms.tau.hidden import domain_of, read_hidden
-from mimesim.envs.gyms.turns import MAX_STEPS, BadAction, Opening, Question, Turn, TurnGym
+from mimesim.envs.turns.law import MAX_STEPS, BadAction, Opening, Question, Turn, TurnGym
 from mimesim.errors import ConfigError, DataError
 from mimesim.users.base import Script
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from mimesim import prompts
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.gyms.tau import world
 from mimesim.envs.gyms.tau.calls import spelled
 from mimesim.envs.gyms.tau.customer import NEEDS, WISHES
 from mimesim.envs.gyms.tau.domain import Call, Tables
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import DataError
 from mimesim.seeds import generator
 

@@ -7,7 +7,7 @@ import re
 from mimesim import prompts
 from mimesim.envs.gyms.tau import agents, customer, tasks, world
 from mimesim.envs.gyms.tau.gym import NO_LOOK_UP, REMINDER, MiniTau
-from mimesim.envs.gyms.turns import invalid_text
+from mimesim.envs.turns.law import invalid_text
 
 _CALL_TROUBLE = "act ask error : there is no tool has no argument needs the argument has no value"
 _TOOL_WORDS = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mimesim.envs.gyms.kind import TurnKind
 from mimesim.envs.gyms.telepathy.agents import EagerAgent, PatientAgent
 from mimesim.envs.gyms.telepathy.gym import TelepathyGym
 from mimesim.envs.gyms.telepathy.tasks import make_tasks, moves
 from mimesim.envs.gyms.telepathy.things import check
+from mimesim.envs.turns.kind import TurnKind
 
 __all__ = ["GYM"]
 

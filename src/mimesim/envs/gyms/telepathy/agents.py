@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mimesim.dialogue.types import Role
 from mimesim.envs.base import AgentMove, AgentView, Task
-from mimesim.envs.gyms.agents import move
-from mimesim.envs.gyms.labels import NO, YES
 from mimesim.envs.gyms.telepathy.tasks import Thing, table
+from mimesim.envs.turns.agents import move
+from mimesim.envs.turns.labels import NO, YES
 from mimesim.seeds import generator
 
 _MEANS = {YES: True, NO: False}

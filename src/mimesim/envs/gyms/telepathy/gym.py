@@ -16,9 +16,9 @@ from pydantic import BaseModel, field_validator
 from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Task
-from mimesim.envs.gyms.labels import as_label, original_reading, question_in, scripted_label
 from mimesim.envs.gyms.telepathy.things import read_hidden
-from mimesim.envs.gyms.turns import Opening, Question, Turn, TurnGym
+from mimesim.envs.turns.labels import as_label, original_reading, question_in, scripted_label
+from mimesim.envs.turns.law import Opening, Question, Turn, TurnGym
 from mimesim.errors import ConfigError
 from mimesim.judges.base import Judge
 from mimesim.users.base import User

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.agents import trace_of
-from mimesim.envs.gyms.labels import MAYBE, NO, YES
 from mimesim.envs.packs import fold
+from mimesim.envs.turns.agents import trace_of
+from mimesim.envs.turns.labels import MAYBE, NO, YES
 from mimesim.errors import DataError
 from mimesim.stats.texts import words
 

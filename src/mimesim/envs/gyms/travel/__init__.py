@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.kind import TurnKind
 from mimesim.envs.gyms.travel.agents import Chooser, moves
 from mimesim.envs.gyms.travel.gym import ASKED, MAX_STEPS, TravelGym
 from mimesim.envs.gyms.travel.tasks import make_tasks
 from mimesim.envs.gyms.travel.trip import read_trip
+from mimesim.envs.turns.kind import TurnKind
 
 __all__ = ["GYM"]
 

@@ -15,10 +15,10 @@ from typing import Any
 from mimesim import jsonio
 from mimesim.dialogue.types import Role
 from mimesim.envs.base import AgentMove, AgentView, Task
-from mimesim.envs.gyms.agents import move
 from mimesim.envs.gyms.travel import pool
 from mimesim.envs.gyms.travel.trip import LETTERS
 from mimesim.envs.packs import fold, holds_string
+from mimesim.envs.turns.agents import move
 from mimesim.errors import DataError
 
 _LINE = re.compile(r"(?<=\.)\s+(?=[A-Z])")

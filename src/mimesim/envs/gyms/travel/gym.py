@@ -25,7 +25,7 @@ from mimesim.envs.gyms.travel.verdicts import (
     search_schema,
     utterance_schema,
 )
-from mimesim.envs.gyms.turns import BadAction, Opening, Question, Turn, TurnGym, tagged
+from mimesim.envs.turns.law import BadAction, Opening, Question, Turn, TurnGym, tagged
 from mimesim.errors import ConfigError, JudgeError, UserError
 from mimesim.judges.base import Judge
 from mimesim.users.base import Script, User

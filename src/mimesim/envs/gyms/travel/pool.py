@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.gyms.travel.trip import LETTERS
+from mimesim.envs.turns.splits import split_of
 from mimesim.seeds import fingerprint, generator
 
 RECORDS = 60

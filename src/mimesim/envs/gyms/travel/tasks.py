@@ -38,9 +38,9 @@ from functools import cache
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.splits import split_of
 from mimesim.envs.gyms.travel import pool
 from mimesim.envs.gyms.travel.trip import LETTERS
+from mimesim.envs.turns.splits import split_of
 from mimesim.errors import DataError, UsageError
 from mimesim.seeds import generator
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mimesim.envs.gyms.kind import TurnKind
 from mimesim.envs.gyms.turtle.gym import TurtleGym
 from mimesim.envs.gyms.turtle.stories import check
 from mimesim.envs.gyms.turtle.tasks import make_tasks, moves
+from mimesim.envs.turns.kind import TurnKind
 
 __all__ = ["GYM"]
 

@@ -15,10 +15,10 @@ from operator import add
 from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Task
-from mimesim.envs.gyms.labels import as_label, original_reading, question_in, scripted_label
-from mimesim.envs.gyms.turns import Opening, Question, Turn, TurnGym
 from mimesim.envs.gyms.turtle.stories import read_hidden
 from mimesim.envs.gyms.turtle.verdicts import loose_scores_of, scores_of
+from mimesim.envs.turns.labels import as_label, original_reading, question_in, scripted_label
+from mimesim.envs.turns.law import Opening, Question, Turn, TurnGym
 
 SPEC = GymSpec(
     name="turtle",

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.envs.base import Task
-from mimesim.envs.gyms.agents import trace_of
-from mimesim.envs.gyms.labels import LABELS, MAYBE
+from mimesim.envs.turns.agents import trace_of
+from mimesim.envs.turns.labels import LABELS, MAYBE
 from mimesim.errors import DataError
 from mimesim.stats.texts import words
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from mimesim.dialogue.types import Reply
 from mimesim.envs.base import AgentAction, Choice
-from mimesim.envs.gyms.compat import Compat
-from mimesim.envs.gyms.kind import scripted
-from mimesim.envs.gyms.parts import BadAction, tagged
+from mimesim.envs.turns.compat import Compat
+from mimesim.envs.turns.kind import scripted
+from mimesim.envs.turns.parts import BadAction, tagged
 from mimesim.errors import UserError
 from mimesim.users.base import Script
 from mimesim.users.kinds import read_label

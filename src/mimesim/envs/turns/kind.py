@@ -8,8 +8,8 @@ from typing import Any
 
 from mimesim.dialogue.types import Reply, Thought
 from mimesim.envs.base import Agent, GymEnv, GymSpec, Task, profile_of
-from mimesim.envs.gyms.agents import NullAgent, RandomAgent, TraceAgent
-from mimesim.envs.gyms.turns import TurnGym
+from mimesim.envs.turns.agents import NullAgent, RandomAgent, TraceAgent
+from mimesim.envs.turns.law import TurnGym
 from mimesim.registry import unknown_name
 
 Moves = Callable[[Task], Sequence[tuple[str, str]]]

@@ -14,8 +14,8 @@ from mimesim import jsonio
 from mimesim.dialogue.stop import Party, StopReason, UserAction
 from mimesim.dialogue.types import Reply, Role, Usage
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Observation, StepResult, Task
-from mimesim.envs.gyms.kind import scripted
-from mimesim.envs.gyms.turns import (
+from mimesim.envs.turns.kind import scripted
+from mimesim.envs.turns.law import (
     BadAction,
     Opening,
     Question,

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from mimesim.envs.gyms.compat import PROFILES, Compat, read_options
+from mimesim.envs.turns.compat import PROFILES, Compat, read_options
 from mimesim.errors import ConfigError
 
 KINDS = {k: v for k, v in get_type_hints(Compat).items() if k != "profile"}

@@ -31,8 +31,8 @@ from mimesim.envs.base import (
     StepResult,
     Task,
 )
-from mimesim.envs.gyms.compat import read_options
-from mimesim.envs.gyms.parts import (
+from mimesim.envs.turns.compat import read_options
+from mimesim.envs.turns.parts import (
     BadAction,
     Opening,
     Question,
@@ -85,7 +85,7 @@ class _Frame(Generic[S]):
 
 
 class TurnGym(ABC, Generic[S]):
-    """One episode (single use). Subclasses are the gyms; see `envs.gyms.kind` for the door.
+    """One episode (single use). Subclasses are the gyms; see `envs.turns.kind` for the door.
 
     Class attributes of a gym:
         SPEC: its static facts. COMPAT_BOUNDS: highest reward of a step under compat.
