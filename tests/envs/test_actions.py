@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,8 @@ from mimesim.envs.base import AgentAction, AgentMove, Choice
 from mimesim.envs.gyms.support_desk.full import SPEC
 from mimesim.errors import UnknownNameError
 
+EVAL = replace(SPEC, choices=tuple(Choice), lenient=True)
+TRAIN = replace(EVAL, phase="train")
 CALL = get_format("tool-call")
 LINE = get_format("line")
 
@@ -37,6 +40,42 @@ def arguments(choice: object, content: object, **more: object) -> AgentAction:
 @pytest.mark.parametrize("choice", ["answer", "Answer ", " ANSWER", "aNsWeR\n"])
 def test_choice_is_trimmed_and_lowered(choice: str) -> None:
     assert arguments(choice, "x") == AgentAction(Choice.ANSWER, "x")
+
+
+@pytest.mark.parametrize("choice", ["Answer ", "ANSWER", "reply", "", None, 3])
+def test_a_lenient_gym_gets_the_bare_content_of_other_choices(choice: object) -> None:
+    bare = AgentAction(Choice.ACTION, "x", raw=True)
+    for spec in (EVAL, TRAIN):
+        assert read_arguments({"choice": choice, "content": "x"}, spec) == bare
+    assert read_arguments({"choice": choice, "content": None}, EVAL).content == "None"
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["[answer] H1", "[Answer] H1", "[action] H1", "", " \n", "x" * 8001, "<think>a</think>b"],
+)
+def test_a_lenient_gym_gets_every_text_as_it_stands(content: str) -> None:
+    for spec in (EVAL, TRAIN):
+        called = {"choice": "answer", "content": content}
+        assert read_arguments(called, spec) == AgentAction(Choice.ANSWER, content)
+
+
+@pytest.mark.parametrize("content", [225, 225.0, None, True, ["x"], {"a": 1}])
+def test_what_is_no_text_becomes_one_in_the_trainer_and_breaks_the_evaluator(
+    content: object,
+) -> None:
+    called = {"choice": "answer", "content": content}
+    assert read_arguments(called, TRAIN) == AgentAction(Choice.ANSWER, str(content))
+    assert read_arguments(called, EVAL).problem == "content is not a string"
+
+
+def test_finish_is_a_choice_of_the_trainer() -> None:
+    called = {"choice": "finish", "content": "x", "more": 1}
+    assert read_arguments(called, TRAIN) == AgentAction(Choice.FINISH, "x", ignored_keys=1)
+    bare = AgentAction(Choice.ACTION, "x", ignored_keys=1, raw=True)
+    assert read_arguments(called, EVAL) == bare
+    assert read_arguments({}, TRAIN) == AgentAction(Choice.ACTION, "", raw=True)
+    assert read_arguments({}, EVAL).problem == "the call lacks choice and content"
 
 
 @pytest.mark.parametrize("choice", ["reply", "", "finish", None, 3])
@@ -144,6 +183,26 @@ def test_native_calls() -> None:
     assert "only tool" in native(BODY, name="lookup").problem
     assert "not a JSON object" in native("{choice").problem
     assert native("{choice").call_id == "c0"
+
+
+def test_a_native_call_is_read_again_for_the_gym_that_gets_it() -> None:
+    read_before = native('{"choice": "Answer", "content": "[answer] x\\ud800\\u0000"}')
+    assert read_before == AgentAction(Choice.ANSWER, "x\ud800\0", "c0")
+    again = CALL.parse(AgentMove("", read_before), EVAL)
+    assert again == AgentAction(Choice.ACTION, "[answer] x\ufffd\ufffd", "c0", raw=True)
+    fixed = AgentAction(Choice.ANSWER, "x\ufffd\ufffd", "c0")
+    assert CALL.parse(AgentMove("", read_before), SPEC) == fixed
+    assert CALL.parse(AgentMove("", again), TRAIN).calls == read_before.calls
+
+
+def test_which_of_several_calls_is_read() -> None:
+    first, last = (json.dumps({"choice": "action", "content": word}) for word in ("one", "two"))
+    for kept, content in (("first", "one"), ("last", "two"), ("reject", "")):
+        spec = replace(SPEC, multi_call=kept)  # type: ignore[arg-type]
+        assert CALL.parse(AgentMove(f"{first} {last}"), spec).content == content
+        assert CALL.parse(AgentMove("", native(first, last)), spec).content == content
+        assert CALL.parse(AgentMove("no"), spec).problem
+        assert CALL.parse(AgentMove("", native(first)), spec).content == "one"
 
 
 def test_a_typed_action_passes_unchanged() -> None:

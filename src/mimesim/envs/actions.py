@@ -5,7 +5,7 @@ out as plain, fenced or tagged text; the tests are the table of its rules. The l
 for tiny policies: `act ...` is an answer, every other line is said to the user. In the plain format
 all that is written is said. What cannot be read
 becomes an `AgentAction` with a `problem`; nothing is guessed, and a message with several calls
-executes none of them.
+executes none of them. Gyms in compat mode ask for other readings (`GymSpec.lenient`, `multi_call`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from mimesim import jsonio, prompts
@@ -22,12 +23,15 @@ from mimesim.envs.base import AgentAction, AgentMove, Choice, GymSpec
 from mimesim.errors import DataError
 from mimesim.models.structured import balanced_objects, parse_object
 from mimesim.registry import unknown_name
+from mimesim.users.guards import clean
 
 TOOL = "interact_with_env"
 """Name of the one tool that an agent calls."""
 MAX_CONTENT = 8000
 """Longest content of one action, in characters."""
 _TAG = re.compile(r"\s*\[\s*(action|answer|search|finish)\s*\]\s*", re.IGNORECASE)
+_ORIGINAL = {one.value: one for one in (Choice.ACTION, Choice.ANSWER, Choice.SEARCH)}
+"""The choices of the originals' tool; what else they are given they pass on as it is."""
 _MEANING = {
     Choice.ACTION: "write to the person you are talking to",
     Choice.ANSWER: "act, or give the final answer",
@@ -65,22 +69,26 @@ class ToolCallFormat:
 
     def instructions(self, spec: GymSpec) -> str:
         """Return the rules of the call and the allowed choices."""
-        allowed = [choice.value for choice in spec.choices]
+        allowed = [choice.value for choice in _offered(spec)]
         return prompts.render(
             "agent/tool_call", tool=TOOL, choices=", ".join(allowed), choices_list=allowed
         )
 
     def parse(self, move: AgentMove, spec: GymSpec) -> AgentAction:
-        """Read exactly one call from the text; none or several are a problem."""
+        """Read exactly one call from the text; none or several are a problem.
+
+        Reasoning is taken out of the text first, also from inside a call that is written as text;
+        in a native call a lenient gym gets it.
+        """
         if move.action is not None:
-            return move.action
+            return _read_again(move.action, spec) if move.action.calls else move.action
         parts = thinking.split(move.text, finish_reason=move.finish_reason)
-        calls = _calls_in(parts.text)
-        if not calls:
+        found = _calls_in(parts.text)
+        if not found:
             return _problem(spec, f"your message holds no call of {TOOL}")
-        if len(calls) > 1:
+        if len(found) > 1 and spec.multi_call == "reject":
             return _problem(spec, "your message holds several calls; none was carried out")
-        return read_arguments(calls[0], spec)
+        return read_arguments(found[_place(spec)], spec)
 
     def render(self, action: AgentAction) -> str:
         """Write the plain JSON form."""
@@ -88,8 +96,8 @@ class ToolCallFormat:
 
     def tool_schema(self, spec: GymSpec) -> tuple[Mapping[str, Any], ...]:
         """Return the schema of `interact_with_env` with the gym's own choices."""
-        allowed = [choice.value for choice in spec.choices]
-        meaning = "; ".join(f"{choice.value}: {_MEANING[choice]}" for choice in spec.choices)
+        allowed = [choice.value for choice in _offered(spec)]
+        meaning = "; ".join(f"{choice.value}: {_MEANING[choice]}" for choice in _offered(spec))
         properties = {
             "choice": {"type": "string", "enum": allowed, "description": meaning},
             "content": {"type": "string", "description": "the text of the choice"},
@@ -185,11 +193,21 @@ def get_format(name: str) -> ActionFormat:
 
 
 def read_tool_calls(calls: Sequence[ToolCall], spec: GymSpec) -> AgentAction:
-    """Read the native tool calls of one message; exactly one is allowed."""
-    if len(calls) != 1:
+    """Read the native tool calls of one message; exactly one is allowed, see `GymSpec.multi_call`."""
+    return replace(_read_native(calls, spec), calls=tuple(calls))
+
+
+def _read_again(action: AgentAction, spec: GymSpec) -> AgentAction:
+    """Read an action's native calls as its gym does, without characters that no file can hold."""
+    again = read_tool_calls(action.calls, spec)
+    return replace(again, content=clean(again.content)[0])
+
+
+def _read_native(calls: Sequence[ToolCall], spec: GymSpec) -> AgentAction:
+    if not calls or (len(calls) > 1 and spec.multi_call == "reject"):
         told = "no call" if not calls else "several calls; none was carried out"
         return _problem(spec, f"your message holds {told}")
-    call = calls[0]
+    call = calls[_place(spec)]
     if call.name != TOOL:
         return _problem(spec, f"the only tool is {TOOL}", call.id)
     try:
@@ -202,7 +220,9 @@ def read_tool_calls(calls: Sequence[ToolCall], spec: GymSpec) -> AgentAction:
 def read_arguments(
     arguments: Mapping[str, Any], spec: GymSpec, *, call_id: str | None = None
 ) -> AgentAction:
-    """Read the two arguments of one call (fixed mode)."""
+    """Read the two arguments of one call; for a lenient gym as the original of it reads them."""
+    if spec.lenient:
+        return _as_original(arguments, spec, call_id)
     missing = [key for key in ("choice", "content") if key not in arguments]
     if missing:
         return _problem(spec, f"the call lacks {' and '.join(missing)}", call_id)
@@ -243,6 +263,40 @@ def as_message(action: AgentAction, text: str = "") -> PublicMessage:
     arguments = jsonio.dumps({"choice": action.choice.value, "content": action.content})
     call = ToolCall(action.call_id or "call", TOOL, arguments, Role.AGENT)
     return PublicMessage(Role.AGENT, "", tool_calls=(call,))
+
+
+def _as_original(arguments: Mapping[str, Any], spec: GymSpec, call_id: str | None) -> AgentAction:
+    """Read a call as the originals do: nothing is mended, and all that is text is passed on.
+
+    The trainer makes text of everything and knows `finish`; the evaluator breaks off where it needs
+    a text and has none.
+    """
+    trainer = spec.phase == "train"
+    missing = [key for key in ("choice", "content") if key not in arguments]
+    if missing and not trainer:
+        return _problem(spec, f"the call lacks {' and '.join(missing)}", call_id)
+    choice, content = str(arguments.get("choice", "")), arguments.get("content", "")
+    known = _ORIGINAL.get(choice)
+    if known is not None and not trainer and not isinstance(content, str):
+        return _problem(spec, "content is not a string", call_id)
+    text = str(content)
+    ignored = len(arguments) - 2 + len(missing)
+    if trainer and choice == Choice.FINISH.value:
+        return AgentAction(Choice.FINISH, text, call_id, ignored_keys=ignored)
+    if known is None:
+        return AgentAction(Choice.ACTION, text, call_id, ignored_keys=ignored, raw=True)
+    return AgentAction(known, text, call_id, ignored_keys=ignored)
+
+
+def _offered(spec: GymSpec) -> tuple[Choice, ...]:
+    """Return the choices that an agent is told of; the originals do not name `finish`."""
+    if not spec.lenient:
+        return spec.choices
+    return tuple(choice for choice in spec.choices if choice is not Choice.FINISH)
+
+
+def _place(spec: GymSpec) -> int:
+    return -1 if spec.multi_call == "last" else 0
 
 
 def _normalize(

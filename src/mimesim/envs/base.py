@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from mimesim.dialogue.stop import Party, StopReason
-from mimesim.dialogue.types import GuardEvent, PublicMessage, Reply, Usage
+from mimesim.dialogue.types import GuardEvent, PublicMessage, Reply, ToolCall, Usage
 
 
 class Choice(StrEnum):
@@ -33,6 +33,9 @@ class AgentAction:
         content: canonical text of the action.
         problem: why the action is invalid; the gym answers it with `INVALID_ACTION` feedback.
         ignored_keys: how many keys of the call had no meaning.
+        raw: `content` is all there is, its choice being none that is known (compat mode of a gym).
+        calls: the native calls it was read from; an agent does not know how its gym reads them, so
+            the action format reads them again.
         reply: in a task, the user model's whole reply with its private thought: for the judge of
             the few behaviors that may read it, never for the other side.
     """
@@ -42,6 +45,8 @@ class AgentAction:
     call_id: str | None = None
     problem: str = ""
     ignored_keys: int = 0
+    raw: bool = False
+    calls: tuple[ToolCall, ...] = field(default=(), compare=False, repr=False)
     reply: Reply | None = field(default=None, compare=False, repr=False)
 
 
@@ -149,6 +154,9 @@ class GymSpec:
         step_bounds: lowest and highest reward of one step.
         profiles: names of task profiles; never averaged with one another.
         scored: whether rewards mean anything; without, an episode has neither reward nor success.
+        lenient: calls are read as the originals of the gyms read them (their compat mode).
+        phase: which reader of the originals that is, the trainer's or the evaluator's.
+        multi_call: which of several calls in one message is carried out.
     """
 
     name: str
@@ -162,6 +170,9 @@ class GymSpec:
     profiles: tuple[str, ...] = ("default",)
     summary: str = ""
     scored: bool = True
+    lenient: bool = False
+    phase: Literal["eval", "train"] = "eval"
+    multi_call: Literal["reject", "first", "last"] = "reject"
 
 
 class GymEnv(Protocol):

@@ -293,8 +293,7 @@ def test_no_typed_action_breaks_it(
         choice, content = moves[number % len(moves)]
         result = asyncio.run(at.env.step(AgentAction(choice, content.replace("LONG", LONG))))
         assert low - 1e-9 <= result.reward <= high + 1e-9
-        if not compat:  # where the originals say both at once, so does compat
-            assert not (result.terminated and result.truncated)
+        assert not (result.terminated and result.truncated)
         assert not any(CANARY in text for text in texts(result))
         if result.done:
             break

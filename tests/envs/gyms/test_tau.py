@@ -12,9 +12,9 @@ from mimesim.dialogue.stop import END_MARKER, Party, StopReason, UserAction, rea
 from mimesim.dialogue.types import Role
 from mimesim.envs.base import AgentAction, Choice, Task
 from mimesim.envs.gyms.tau import bench, tasks
-from mimesim.envs.gyms.tau.gym import REMINDER
+from mimesim.envs.gyms.tau.gym import REMINDER, TauGym
 from mimesim.envs.load import load_tasks
-from mimesim.errors import InfraError, UserError
+from mimesim.errors import ContextExceeded, InfraError, UserError
 from mimesim.models.scripted import Scripted
 from mimesim.scenarios.types import Scenario
 from mimesim.users.settings import Settings
@@ -220,7 +220,11 @@ def test_ta_10b_short_outputs(options: dict[str, Any], retail: list[Task]) -> No
     assert (mini.reward, mini.private.grading["unsaid"]) == (0.0, [value])
 
 
-@pytest.mark.parametrize("error", [InfraError("no route"), UserError("silent")])
+@pytest.mark.parametrize(
+    "error",
+    [InfraError("no route"), UserError("silent"), ContextExceeded("full", party="user")],
+    ids=lambda error: type(error).__name__,
+)
 def test_ta_11_a_customer_who_cannot_be_reached(error: Exception) -> None:
     async def episode() -> None:
         gym = await started(CANCEL, Customer(says("hi"), error, says("the red one")))
@@ -233,10 +237,31 @@ def test_ta_11_a_customer_who_cannot_be_reached(error: Exception) -> None:
         assert told(await gym.step(say("which one ?"))) == "the red one"
 
     asyncio.run(episode())
-    failing = Customer(says("hi"), UserError("silent"))
-    (compat,) = run(CANCEL, say("which one ?"), user=failing, **COMPAT)
+    (compat,) = run(CANCEL, say("which one ?"), user=Customer(says("hi"), error), **COMPAT)
     assert (compat.reward, compat.done, compat.valid) == (0.0, False, True)
-    assert told(compat)
+    assert told(compat) == TauGym.CANNED
+    assert compat.private.grading == {"compat": "user failed; failure scored 0"}
+
+
+@pytest.mark.parametrize("first", ["stored", "live"])
+def test_ta_11_a_customer_who_is_never_there(first: str) -> None:
+    """The original scores such an episode 0; it shows the stored words or a sentence of its own."""
+    lost = [InfraError("no route")] * 17
+
+    async def episode() -> None:
+        with pytest.raises(InfraError):
+            await started(CANCEL, Customer(*lost))
+        options = {**COMPAT, "tau_first_message": first}
+        gym = TauGym(user=Customer(*lost), options=options)
+        seen = await gym.reset(CANCEL, seed=0)
+        shown = CANCEL.public["first_message"] if first == "stored" else TauGym.CANNED
+        assert seen.first_user == shown
+        assert gym.opening_private.grading == {"compat": "user failed"}
+        results = [await gym.step(say("hello ?")) for _ in range(16)]
+        assert sum(one.reward for one in results) == 0.0
+        assert (results[-1].truncated, results[-1].success) == (True, False)
+
+    asyncio.run(episode())
 
 
 @MODES

@@ -225,6 +225,8 @@ def test_te_08_right_in_the_last_step(options: Mapping[str, Any]) -> None:
     assert [r.done for r in results] == [False] * 15 + [True]
     last = results[-1]
     assert (last.reward, last.terminated, last.truncated) == (1.0, True, False)
+    noted = {"compat": "both flags"} if options else {}
+    assert last.private.grading == noted
 
 
 def test_te_08_training_in_the_original_ends_a_step_earlier() -> None:

@@ -18,7 +18,7 @@ from mimesim.envs.gyms.travel import lines
 from mimesim.envs.gyms.travel.gym import TravelGym
 from mimesim.envs.gyms.travel.score import travel_score
 from mimesim.envs.gyms.travel.verdicts import search_schema, utterance_schema
-from mimesim.errors import ConfigError, InfraError, JudgeError, UserError
+from mimesim.errors import ConfigError, ContextExceeded, InfraError, JudgeError, UserError
 from mimesim.judges.base import Failed, Judge, JudgeRequest, JudgeResult, Verdict
 from mimesim.judges.rubric import RubricJudge
 from mimesim.judges.rule import RuleJudge
@@ -368,8 +368,15 @@ def test_tr_14_no_judge() -> None:
         assert (told(result), result.reward, gym.state.idle) == (TravelGym.CANNED, 0.0, 1)
         gym, [result] = played(("search", "hotel"), options=options, judge=Says(None))
         assert (told(result), gym.state.searches) == (texts.TROUBLE, 1)
-        with pytest.raises(InfraError):  # no flag turns a broken line into a score
-            played(("action", "Which seat?"), options=options, judge=Unreachable(None))
+        for error in (InfraError("gone"), ContextExceeded("full", party="user")):
+            deaf = person(fails=[error])
+            gym, [result] = played(
+                ("action", "Which seat?"), options=options, judge=Unreachable(None), user=deaf
+            )
+            assert (told(result), result.reward, gym.state.idle) == (TravelGym.CANNED, 0.0, 1)
+            assert result.private.grading["compat"] == "judge failed; user failed"
+        gym, [result] = played(("search", "hotel"), options=options, judge=Unreachable(None))
+        assert (told(result), result.private.grading["compat"]) == (texts.TROUBLE, "judge failed")
 
 
 def test_a_user_that_fails_commits_nothing() -> None:

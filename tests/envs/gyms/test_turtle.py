@@ -18,8 +18,9 @@ from mimesim.envs.gyms.turtle.gym import NOTHING, TurtleGym
 from mimesim.envs.gyms.turtle.stories import check, read_hidden
 from mimesim.envs.load import check_tasks, load_tasks
 from mimesim.envs.packs import SPLITS, public_text
-from mimesim.envs.turns.labels import MAX_QUESTION, read_tagged
+from mimesim.envs.turns.labels import MAX_QUESTION, original_reading
 from mimesim.envs.turns.law import leaks
+from mimesim.envs.turns.parts import by_tag
 from mimesim.errors import DataError, JudgeError, UserError
 from mimesim.judges.base import Judge
 from mimesim.judges.rubric import RubricJudge
@@ -248,9 +249,13 @@ def test_tu_11_a_blank_question() -> None:
 
 def test_tu_12_compat_takes_what_is_no_answer_for_a_question() -> None:
     """TU-12: and cuts off as many letters as its tag has, whether or not it is there."""
-    assert read_tagged("Is it a thirsty woman?") == (Choice.ACTION, "thirsty woman?")
-    assert read_tagged("[action] Is it she?") == (Choice.ACTION, "Is it she?")
-    assert read_tagged("[answer] She drinks.") == (Choice.ANSWER, "She drinks.")
+
+    def read(text: str) -> tuple[Choice, str]:
+        return original_reading(by_tag(AgentAction(Choice.ACTION, text, raw=True)))
+
+    assert read("Is it a thirsty woman?") == (Choice.ACTION, "thirsty woman?")
+    assert read("[action] Is it she?") == (Choice.ACTION, "Is it she?")
+    assert read("[answer] She drinks.") == (Choice.ANSWER, "She drinks.")
     searched = AgentAction(Choice.SEARCH, "Is it the whistle?")
     _, [result] = acted(USERRL, searched)
     assert told(result) == "Yes"

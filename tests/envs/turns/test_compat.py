@@ -114,6 +114,22 @@ def test_fifteen_steps_are_of_training() -> None:
     assert flags(phase="train").steps == 16
 
 
+def test_which_of_several_calls_is_kept() -> None:
+    kept = {
+        (calls, phase): flags(multi_call=calls, phase=phase).kept_call
+        for calls in ("reject", "first", "last_reward")
+        for phase in ("train", "eval")
+    }
+    assert kept == {
+        ("reject", "train"): "reject",
+        ("reject", "eval"): "reject",
+        ("first", "train"): "first",
+        ("first", "eval"): "first",
+        ("last_reward", "train"): "last",
+        ("last_reward", "eval"): "first",
+    }
+
+
 def test_every_flag_is_described() -> None:
     text = Compat.__doc__ or ""
     assert [f.name for f in fields(Compat) if f.name not in text] == []

@@ -530,28 +530,68 @@ def test_compat_shows_the_reward_in_the_phase_it_is_asked_for() -> None:
     assert told(spoken) == ["number 2", "Reward: 0.0"]
 
 
-@pytest.mark.parametrize("error", [UserError("broke"), JudgeError("unreadable")])
-def test_zero_reward_turns_a_failure_of_a_party_into_a_turn(error: EpisodeError) -> None:
-    user, judge = ([None, error], []) if isinstance(error, UserError) else ([], [error])
-    at = scene(fails=user, judge_fails=judge, error_policy="zero_reward")  # type: ignore[arg-type]
-    choice = Choice.ACTION if isinstance(error, UserError) else Choice.ANSWER
+LOST = [
+    (Choice.ACTION, UserError("broke")),
+    (Choice.ACTION, InfraError("no answer")),
+    (Choice.ACTION, ContextExceeded("full", party="user")),
+    (Choice.ANSWER, JudgeError("unreadable")),
+    (Choice.ANSWER, InfraError("no answer")),
+    (Choice.ANSWER, ContextExceeded("full", party="judge")),
+]
+
+
+@pytest.mark.parametrize(("choice", "error"), LOST)
+def test_zero_reward_turns_a_failure_of_a_party_into_a_turn(
+    choice: Choice, error: EpisodeError
+) -> None:
+    user: list[Exception | None] = [None, error] if choice is Choice.ACTION else []
+    judge: list[Exception | None] = [error] if choice is Choice.ANSWER else []
+    at = scene(fails=user, judge_fails=judge, error_policy="zero_reward")
     before = at.gym.state
     result = at.step("marzipan", choice)
     assert (result.reward, result.valid, result.done) == (0.0, True, False)
     assert told(result) == [Toy.CANNED]
-    assert result.private.grading == {"compat": "failure scored 0"}
+    who = "user" if choice is Choice.ACTION else "judge"
+    assert result.private.grading == {"compat": f"{who} failed; failure scored 0"}
     assert at.gym.state == before
     assert at.gym.snapshot()["turns"] == 1
     assert at.gym.snapshot()["failures"] == 0
+    assert at.step("marzipan", choice).private.grading == {}
 
 
-@pytest.mark.parametrize("error", [InfraError("no answer"), ContextExceeded("full", party="user")])
-def test_no_policy_scores_what_the_infrastructure_failed(error: EpisodeError) -> None:
+@pytest.mark.parametrize("error", [EnvError("bug"), RuntimeError("bug")])
+def test_no_policy_scores_what_the_environment_failed(error: Exception) -> None:
     at = scene(fails=[None, error], compat="userrl")
     before = at.gym.snapshot()
     with pytest.raises(type(error)):
         at.step("hello")
     assert at.gym.snapshot() == before | {"failures": 1}
+
+
+@pytest.mark.parametrize(("choice", "error"), LOST)
+def test_a_failure_is_never_scored_outside_compat(choice: Choice, error: EpisodeError) -> None:
+    at = scene(fails=[None, error], judge_fails=[error], no_tool_call="end", plain_choices=True)
+    before = at.gym.snapshot()
+    with pytest.raises(type(error)):
+        at.step("hello", choice)
+    assert at.gym.snapshot() == before | {"failures": 1}
+
+
+def test_an_end_at_the_last_step_is_noted_where_the_original_calls_it_both() -> None:
+    def last(choice: Choice, **options: Any) -> StepResult:
+        at = scene(**options)
+        for _ in range(15):
+            at.step("hello")
+        return at.step("marzipan", choice)
+
+    noted = {"compat": "both flags"}
+    for profile in ("userrl", "mimesis"):
+        won = last(Choice.ANSWER, compat=profile)
+        assert (won.terminated, won.truncated, won.private.grading) == (True, False, noted)
+        cut = last(Choice.ACTION, compat=profile)
+        assert (cut.terminated, cut.truncated, cut.private.grading) == (False, True, {})
+    assert last(Choice.ANSWER).private.grading == {}
+    assert scene(compat="userrl").step("marzipan", Choice.ANSWER).private.grading == {}
 
 
 def test_leaks_are_found_whatever_their_spelling_and_own_words_are_exempt() -> None:

@@ -29,10 +29,16 @@ class Compat:
         phase: which of two phases that the originals treat differently is played.
         show_reward: in which phase the reward is written into the feedback.
         executed_steps: actions that are carried out; 15 = the sixteenth is not (training only).
-        error_policy: what becomes of an episode whose user or judge failed.
+        error_policy: what becomes of an episode whose user or judge failed or could not be reached;
+            `zero_reward` makes an ordinary step of it that earns nothing.
         json_parser: how verdicts of models are read.
         no_tool_call: what a message does in which no call can be read.
-        plain_choices: all three choices are taken whatever the gym, and handled by its own tests.
+        multi_call: what several calls in one message do; `last_reward` is the trainer's way, and
+            means `first` in evaluation. The trainer carries out all calls at once, shows all their
+            results and keeps the last reward; here the last call alone is carried out, so that what
+            the others change and show is not reproduced.
+        plain_choices: all three choices are taken whatever the gym, and handled by its own tests;
+            calls are read without mending anything.
         travel_path, travel_volunteer, travel_rewards: see the gym `travel`.
         persuade_reward: gain over the best stance so far, or over the previous one.
         turtle_feedback, turtle_tol: what an answer is told, and how near to 1 is solved.
@@ -49,6 +55,7 @@ class Compat:
     error_policy: Literal["invalid_episode", "zero_reward"] = "invalid_episode"
     json_parser: Literal["tolerant", "python_literal"] = "tolerant"
     no_tool_call: Literal["nudge", "end"] = "nudge"
+    multi_call: Literal["reject", "first", "last_reward"] = "reject"
     plain_choices: bool = False
     travel_path: Literal["fixed", "async", "sync"] = "fixed"
     travel_volunteer: Literal["third_turn", "fourth_turn", "broken"] = "third_turn"
@@ -72,6 +79,13 @@ class Compat:
         """How many actions are carried out in this phase."""
         return self.executed_steps if self.phase == "train" else 16
 
+    @property
+    def kept_call(self) -> Literal["reject", "first", "last"]:
+        """Which of several calls is carried out in this phase."""
+        if self.multi_call == "last_reward":
+            return "last" if self.phase == "train" else "first"
+        return self.multi_call
+
 
 _USERRL = Compat(
     profile="userrl",
@@ -80,6 +94,7 @@ _USERRL = Compat(
     error_policy="zero_reward",
     json_parser="python_literal",
     no_tool_call="end",
+    multi_call="last_reward",
     plain_choices=True,
     travel_path="async",
     travel_volunteer="broken",

@@ -13,7 +13,7 @@ from mimesim.dialogue.types import Reply
 from mimesim.envs.base import AgentAction, Choice
 from mimesim.envs.turns.compat import Compat
 from mimesim.envs.turns.kind import scripted
-from mimesim.envs.turns.parts import BadAction, tagged
+from mimesim.envs.turns.parts import BadAction
 from mimesim.errors import UserError
 from mimesim.users.base import Script
 from mimesim.users.kinds import read_label
@@ -67,13 +67,10 @@ def scripted_label(label: Callable[[], str], *, first: bool) -> Script:
 
 
 def original_reading(action: AgentAction) -> tuple[Choice, str]:
-    """Return an action as the originals take it: by the tag in front, if there is one."""
-    return read_tagged(tagged(action))
+    """Return an action as the originals take it: what is no answer is a question.
 
-
-def read_tagged(text: str) -> tuple[Choice, str]:
-    """Read a text of the originals: what is no answer is a question, its first letters cut off."""
-    answer = f"[{Choice.ANSWER.value}]"
-    if text.startswith(answer):
-        return Choice.ANSWER, text[len(answer) :].strip()
-    return Choice.ACTION, text[_TAG:].strip()
+    The letters of a tag are cut off in front of a question, whether or not it is there.
+    """
+    if action.choice is Choice.ANSWER:
+        return Choice.ANSWER, action.content
+    return Choice.ACTION, action.content[_TAG:].strip() if action.raw else action.content

@@ -33,15 +33,18 @@ from mimesim.envs.base import (
 )
 from mimesim.envs.turns.compat import read_options
 from mimesim.envs.turns.parts import (
+    PARTY_FAILURES,
     BadAction,
+    Notes,
     Opening,
     Question,
     Turn,
+    by_tag,
     invalid_text,
     leaks,
     tagged,
 )
-from mimesim.errors import CallerError, EnvError, JudgeError, UserError
+from mimesim.errors import CallerError, EnvError, UserError
 from mimesim.judges.base import Judge, JudgeRequest, Rule, required
 from mimesim.judges.literal import LiteralJudge
 from mimesim.seeds import derive, generator
@@ -70,6 +73,8 @@ MAX_STEPS = 16
 MAX_INVALID = 3
 """Invalid actions in a row that end an episode."""
 SCHEMA = 1
+UNTAGGED = "This has none of the forms that are understood."
+"""What compat says to a text without a choice, where the gym does not take any text."""
 _SLACK = 1e-9
 
 
@@ -93,6 +98,9 @@ class TurnGym(ABC, Generic[S]):
         OPTIONS: its own settings with their defaults; every gym has `expose_finish` too, with which
             the agent may end the episode by itself.
         CANNED: what the agent reads where compat turns a failure into a turn.
+        FREE_TEXT: whether the original takes a text without a choice for words to the person.
+        BOTH_FLAGS: with which ends at the last step the original says both terminated and
+            truncated. A step here is one of them; under compat its grading notes the other.
     """
 
     SPEC: ClassVar[GymSpec]
@@ -100,6 +108,11 @@ class TurnGym(ABC, Generic[S]):
     STATE: ClassVar[type]
     OPTIONS: ClassVar[Mapping[str, Any]] = {}
     CANNED: ClassVar[str] = "No answer could be given to that."
+    FREE_TEXT: ClassVar[bool] = False
+    BOTH_FLAGS: ClassVar[frozenset[StopReason]] = frozenset(StopReason) - {
+        StopReason.MAX_STEPS,
+        StopReason.AGENT_INVALID,
+    }
 
     def __init__(
         self, *, user: User, judge: Judge | None = None, options: Mapping[str, Any] | None = None
@@ -119,6 +132,7 @@ class TurnGym(ABC, Generic[S]):
         self._failures = 0
         self._busy = False
         self._verdicts: list[Mapping[str, Any]] = []
+        self._notes = Notes()
         self._frame: _Frame[S] | None = None
 
     @classmethod
@@ -208,13 +222,14 @@ class TurnGym(ABC, Generic[S]):
             may_end=question.may_end,
             as_is=self._as_is,
         )
-        reply = await self._user.respond(request)
-        self.user_usage = self.user_usage + reply.usage  # spent, whatever it is worth
-        leaves = reply.action is not UserAction.SAY
-        if reply.action is UserAction.TOOL or (leaves and not question.may_end):
-            raise UserError(f"the user cannot {reply.action.value!r} here", retryable=True)
-        if not leaves and is_blank(reply.utterance):
-            raise UserError("the user said nothing", retryable=True)
+        with self._notes.failing("user failed"):
+            reply = await self._user.respond(request)
+            self.user_usage = self.user_usage + reply.usage  # spent, whatever it is worth
+            leaves = reply.action is not UserAction.SAY
+            if reply.action is UserAction.TOOL or (leaves and not question.may_end):
+                raise UserError(f"the user cannot {reply.action.value!r} here", retryable=True)
+            if not leaves and is_blank(reply.utterance):
+                raise UserError("the user said nothing", retryable=True)
         return reply
 
     async def decide(self, kind: str, inputs: Mapping[str, Any], schema: type[V], rule: Rule) -> V:
@@ -231,18 +246,18 @@ class TurnGym(ABC, Generic[S]):
         """
         if self._judge is None:
             raise CallerError(f"gym {self.spec.name!r} was made without a judge")
-        result = await self._judge.judge(
-            JudgeRequest(
-                kind=kind,
-                inputs=inputs,
-                schema=schema,
-                seed=derive(self._seed, "judge", kind, self._turns(), self._failures),
-                trial=self._failures,
-                rule=rule,
-            )
+        request = JudgeRequest(
+            kind=kind,
+            inputs=inputs,
+            schema=schema,
+            seed=derive(self._seed, "judge", kind, self._turns(), self._failures),
+            trial=self._failures,
+            rule=rule,
         )
-        self.judge_usage = self.judge_usage + result.usage
-        value = required(result)
+        with self._notes.failing("judge failed"):
+            result = await self._judge.judge(request)
+            self.judge_usage = self.judge_usage + result.usage
+            value = required(result)
         self._verdicts.append({"kind": kind, **value.model_dump(mode="json")})
         return value
 
@@ -259,13 +274,15 @@ class TurnGym(ABC, Generic[S]):
         if self._frame is not None:
             raise CallerError("a gym is single-use: make a new one for each episode")
         self._task, self._seed = task, seed
+        self._notes.clear()
         opening = await self._safely(self.begin(task))
         self._failures = 0
         role = Role.USER if opening.reply is not None else Role.NOTE
         said = (PublicMessage(role, opening.first),) if role is Role.USER else ()
         self._frame = _Frame(opening.state, said)
         reply = opening.reply
-        self.opening_private = StepPrivate(reply=reply, guards=reply.guards if reply else ())
+        guards = reply.guards if reply else ()
+        self.opening_private = StepPrivate(reply=reply, grading=self._notes.on({}), guards=guards)
         return Observation(system=self.system(task), first_user=opening.first)
 
     async def step(self, action: AgentAction) -> StepResult:
@@ -273,14 +290,15 @@ class TurnGym(ABC, Generic[S]):
 
         Raises:
             CallerError: not started, over, or two steps at once.
-            UserError, JudgeError, InfraError, EnvError: nothing was committed; may be retried.
+            UserError, JudgeError, InfraError, EnvError: nothing was committed; may be retried. With
+                `error_policy=zero_reward` only the last one is raised.
         """
         frame = self._running()
         if frame.done:
             raise CallerError("the episode is over")
         if self._busy:
             raise CallerError("two steps at once on one episode")
-        action = self._without_reasoning(action)
+        action = self._received(action)
         self._busy = True
         try:
             turn, valid = await self._turn(frame, action)
@@ -290,10 +308,13 @@ class TurnGym(ABC, Generic[S]):
 
     async def _turn(self, frame: _Frame[S], action: AgentAction) -> tuple[Turn[S], bool]:
         self._verdicts.clear()
+        self._notes.clear()
         try:
             problem = self._problem(action)
             if problem:
                 raise BadAction(problem)
+            if action.raw and not self.FREE_TEXT:
+                return Turn(frame.state, UNTAGGED), True
             if action.choice is Choice.FINISH:
                 return self._finish(frame.state), True
             return await self._safely(self._acted(frame.state, action)), True
@@ -302,15 +323,19 @@ class TurnGym(ABC, Generic[S]):
             told = invalid_text(str(error), self.spec)
             over = StopReason.AGENT_INVALID if ends else None
             return Turn(frame.state, told, over=over), False
-        except (UserError, JudgeError):
+        except PARTY_FAILURES:
             if self.compat.error_policy != "zero_reward":
                 raise
-            return Turn(frame.state, self.CANNED, grading={"compat": "failure scored 0"}), True
+            self._notes.append("failure scored 0")
+            return Turn(frame.state, self.CANNED), True
 
-    def _without_reasoning(self, action: AgentAction) -> AgentAction:
-        """Drop what an agent thought aloud, so that neither user nor judge reads it."""
+    def _received(self, action: AgentAction) -> AgentAction:
+        """Drop what an agent thought aloud, so that neither user nor judge reads it.
+
+        Compat passes it on, as all else, and reads the action by the tag in front.
+        """
         if self.compat.plain_choices:
-            return action
+            return action if action.problem else by_tag(action)
         return replace(action, content=split(action.content).text)
 
     def _finish(self, state: S) -> Turn[S]:
@@ -349,6 +374,8 @@ class TurnGym(ABC, Generic[S]):
         truncated = reason is None and turns >= self.spec.max_steps
         if truncated:
             reason, by = StopReason.MAX_STEPS, Party.RUNNER
+        if self.compat.profile and turns >= self.spec.max_steps and reason in self.BOTH_FLAGS:
+            self._notes.append("both flags")
         reply = turn.reply
         feedback = self._feedback(turn)
         spoken = valid and action.choice is not Choice.SEARCH  # a look-up is said to nobody
@@ -369,7 +396,7 @@ class TurnGym(ABC, Generic[S]):
             valid=valid,
             private=StepPrivate(
                 reply=reply,
-                grading=turn.grading,
+                grading=self._notes.on(turn.grading),
                 guards=reply.guards if reply else (),
                 judge=tuple(self._verdicts),
             ),
@@ -392,12 +419,19 @@ class TurnGym(ABC, Generic[S]):
         return problem_of(action, self.spec)
 
     def _spec(self) -> GymSpec:
-        spec = replace(self.SPEC, max_steps=min(self.SPEC.max_steps, self.compat.steps))
+        most = min(self.SPEC.max_steps, self.compat.steps)
+        spec = replace(self.SPEC, max_steps=most, multi_call=self.compat.kept_call)
         if not self.compat.plain_choices:
             more = (Choice.FINISH,) if self.options["expose_finish"] else ()
             return replace(spec, choices=(*spec.choices, *more))
         choices = (Choice.ACTION, Choice.ANSWER, Choice.SEARCH, Choice.FINISH)
-        return replace(spec, choices=choices, step_bounds=self.COMPAT_BOUNDS)
+        return replace(
+            spec,
+            choices=choices,
+            step_bounds=self.COMPAT_BOUNDS,
+            lenient=True,
+            phase=self.compat.phase,
+        )
 
     def _turns(self) -> int:
         return self._frame.turns if self._frame is not None else 0

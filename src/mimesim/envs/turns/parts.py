@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from mimesim.dialogue.stop import Party, StopReason
 from mimesim.dialogue.types import PublicMessage, Reply
-from mimesim.envs.base import AgentAction, GymSpec
+from mimesim.envs.base import AgentAction, Choice, GymSpec
 from mimesim.envs.packs import holds_string
+from mimesim.errors import ContextExceeded, InfraError, JudgeError, UserError
 from mimesim.users.base import Script
 
 S = TypeVar("S")
+
+PARTY_FAILURES = (UserError, JudgeError, InfraError, ContextExceeded)
+"""What user and judge fail with: a missing step, and 0 where compat says so (`error_policy`)."""
 
 
 class BadAction(Exception):
@@ -73,6 +78,23 @@ class Question:
     may_end: bool = False
 
 
+class Notes(list[str]):
+    """What compat did in a step that a record should not hide."""
+
+    @contextmanager
+    def failing(self, note: str) -> Iterator[None]:
+        """Note a failure of a party, for steps that go on without it."""
+        try:
+            yield
+        except PARTY_FAILURES:
+            self.append(note)
+            raise
+
+    def on(self, grading: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the bookkeeping of a step with the notes."""
+        return {**grading, "compat": "; ".join(self)} if self else dict(grading)
+
+
 def invalid_text(reason: str, spec: GymSpec) -> str:
     """Return what an agent is told whose action was not valid."""
     allowed = ", ".join(choice.value for choice in spec.choices)
@@ -92,4 +114,25 @@ def leaks(texts: list[str], forbidden: list[str], own: list[str]) -> list[str]:
 def tagged(action: AgentAction) -> str:
     """Return an action as the originals pass it on: `[choice] content`, the tag never twice."""
     tag = f"[{action.choice.value}]"
-    return action.content if action.content.startswith(tag) else f"{tag} {action.content}"
+    if action.raw or action.content.startswith(tag):
+        return action.content
+    return f"{tag} {action.content}"
+
+
+def by_tag(action: AgentAction) -> AgentAction:
+    """Return an action as the originals read it: by the tag in front, which is taken off.
+
+    Without a tag it is `raw`, whatever choice the agent thought to make.
+    """
+    text = tagged(action).strip()
+    for choice in Choice:
+        tag = f"[{choice.value}]"
+        if text.startswith(tag):
+            rest = text.removeprefix(tag).strip()
+            return replace(action, choice=choice, content=rest, raw=False)
+    return replace(action, choice=Choice.ACTION, content=text, raw=True)
+
+
+def as_speech(action: AgentAction) -> str:
+    """Return what of an action the originals say to a person: all of it but two of the tags."""
+    return tagged(action) if action.choice is Choice.SEARCH else action.content

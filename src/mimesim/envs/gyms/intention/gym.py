@@ -27,13 +27,13 @@ one of the detail's keyword groups.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
 from mimesim.dialogue.types import Reply
-from mimesim.envs.base import AgentAction, Choice, GymSpec, StepResult, Task
+from mimesim.envs.base import AgentAction, Choice, GymSpec, Task
 from mimesim.envs.gyms.intention import person, scoring
 from mimesim.envs.gyms.intention.details import read_details
 from mimesim.envs.gyms.intention.verdicts import AnyCoverage, Coverage, counts
@@ -41,8 +41,14 @@ from mimesim.envs.packs import holds_string
 from mimesim.envs.turns.cues import matches
 from mimesim.envs.turns.kind import scripted
 from mimesim.envs.turns.law import TurnGym
-from mimesim.envs.turns.parts import BadAction, Opening, Question, Turn, tagged
-from mimesim.errors import JudgeError, UserError
+from mimesim.envs.turns.parts import (
+    PARTY_FAILURES,
+    BadAction,
+    Opening,
+    Question,
+    Turn,
+    as_speech,
+)
 
 SPEC = GymSpec(
     name="intention",
@@ -93,6 +99,8 @@ class IntentionGym(TurnGym[State]):
     SPEC = SPEC
     STATE = State
     OPTIONS: ClassVar[Mapping[str, Any]] = {"original_counting": False}
+    FREE_TEXT = True
+    BOTH_FLAGS = frozenset({StopReason.MAX_STEPS})
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""
@@ -103,13 +111,6 @@ class IntentionGym(TurnGym[State]):
         self._details = read_details(task)
         first = f"{task.public['category']}: {task.public['task']}"
         return Opening(State(), first, scripted(first))
-
-    async def step(self, action: AgentAction) -> StepResult:
-        """Execute one action, see `TurnGym`; the originals call the last turn an end of both kinds."""
-        result = await super().step(action)
-        if result.truncated and self.compat.profile:
-            return replace(result, terminated=True)
-        return result
 
     async def act(self, state: State, action: AgentAction) -> Turn[State]:
         """Put a question to the person, and have the judge say what it asks for."""
@@ -178,10 +179,7 @@ class IntentionGym(TurnGym[State]):
             if len(action.content) > MAX_QUESTION:
                 raise BadAction(f"a question has at most {MAX_QUESTION} characters")
             return action.content
-        text = tagged(action)
-        for choice in (Choice.ACTION, Choice.ANSWER):
-            text = text.removeprefix(f"[{choice.value}]")
-        return text.strip()
+        return as_speech(action)
 
     async def _reply(self, state: State, question: str) -> Reply:
         known = self.compat.intention_user_knowledge
@@ -204,7 +202,7 @@ class IntentionGym(TurnGym[State]):
         )
         try:
             return await self.ask(asked)
-        except UserError:
+        except PARTY_FAILURES:
             if self.compat.error_policy != "zero_reward":
                 raise
             return scripted(rng.choice(FRIENDLY))
@@ -256,7 +254,7 @@ class IntentionGym(TurnGym[State]):
         """Return a verdict with its repetitions; one that failed looks like one of nothing."""
         try:
             verdict = await self.decide(kind, inputs, AnyCoverage, rule)
-        except JudgeError:
+        except PARTY_FAILURES:
             if self.compat.error_policy != "zero_reward":
                 raise
             return False, []

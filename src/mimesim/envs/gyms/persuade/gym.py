@@ -36,7 +36,7 @@ from mimesim.envs.gyms.persuade.person import LAST, STANCES, Mind, Point, consid
 from mimesim.envs.turns.cues import read_cue
 from mimesim.envs.turns.kind import scripted
 from mimesim.envs.turns.law import TurnGym
-from mimesim.envs.turns.parts import BadAction, Opening, Question, Turn
+from mimesim.envs.turns.parts import BadAction, Opening, Question, Turn, as_speech
 from mimesim.errors import DataError
 from mimesim.judges.rubric import shown
 
@@ -152,6 +152,8 @@ class PersuadeGym(TurnGym[State]):
     STATE = State
     OPTIONS: ClassVar[Mapping[str, Any]] = {"judge_sees_thought": False}
     CANNED = "I am not sure what to make of that."
+    FREE_TEXT = True
+    BOTH_FLAGS = frozenset()
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""
@@ -165,7 +167,7 @@ class PersuadeGym(TurnGym[State]):
 
     async def act(self, state: State, action: AgentAction) -> Turn[State]:
         """Let the person hear an argument, and have the judge say where it stands."""
-        argument = action.content
+        argument = as_speech(action) if self.compat.plain_choices else action.content
         if len(argument) > MAX_ARGUMENT and not self.compat.plain_choices:
             raise BadAction(f"an argument has at most {MAX_ARGUMENT} characters")
         reply = await self._reply(state, argument)

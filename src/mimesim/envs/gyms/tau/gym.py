@@ -21,6 +21,7 @@ from mimesim.envs.gyms.tau.calls import RESPOND, read_call, read_call_as_userrl,
 from mimesim.envs.gyms.tau.domain import Books, Call, gold_digest, told
 from mimesim.envs.gyms.tau.hidden import domain_of, read_hidden
 from mimesim.envs.turns.law import MAX_STEPS, BadAction, Opening, Question, Turn, TurnGym
+from mimesim.envs.turns.parts import PARTY_FAILURES
 from mimesim.errors import ConfigError, DataError
 from mimesim.users.base import Script
 
@@ -93,7 +94,12 @@ class TauGym(TurnGym[State]):
                 where=f"task {task.id!r}",
                 expected="the stored first message, or the option tau_first_message = 'live'",
             )
-        reply = await self.ask(self._question(State(), "", may_end=False))
+        try:
+            reply = await self.ask(self._question(State(), "", may_end=False))
+        except PARTY_FAILURES:
+            if self.compat.error_policy != "zero_reward":
+                raise
+            return Opening(State(), shown if stored else self.CANNED)
         state = State(talk=(("user", reply.utterance),))
         return Opening(state, shown if stored else reply.utterance, reply)
 

@@ -77,6 +77,7 @@ class TelepathyGym(TurnGym[State]):
     STATE = State
     OPTIONS: ClassVar[Mapping[str, Any]] = {"oracle_history": False, "guess": "auto"}
     CANNED = "There is nothing to say to that."
+    FREE_TEXT = True
 
     def __init__(
         self, *, user: User, judge: Judge | None = None, options: Mapping[str, Any] | None = None

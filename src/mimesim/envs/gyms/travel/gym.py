@@ -25,8 +25,9 @@ from mimesim.envs.gyms.travel.verdicts import (
     search_schema,
     utterance_schema,
 )
-from mimesim.envs.turns.law import BadAction, Opening, Question, Turn, TurnGym, tagged
-from mimesim.errors import ConfigError, JudgeError, UserError
+from mimesim.envs.turns.law import BadAction, Opening, Question, Turn, TurnGym
+from mimesim.envs.turns.parts import PARTY_FAILURES
+from mimesim.errors import ConfigError
 from mimesim.judges.base import Judge
 from mimesim.users.base import Script, User
 
@@ -96,6 +97,7 @@ class TravelGym(TurnGym[State]):
     many options of type wrong and noise are shown (0 = all); how many tasks compat takes to have
     been loaded before this one, on which its order of options depends."""
     CANNED = "Sorry, I cannot answer that at the moment."
+    BOTH_FLAGS = frozenset({StopReason.GOAL_REACHED, StopReason.CASE_CLOSED})
 
     def __init__(
         self, *, user: User, judge: Judge | None = None, options: Mapping[str, Any] | None = None
@@ -120,14 +122,11 @@ class TravelGym(TurnGym[State]):
 
     async def act(self, state: State, action: AgentAction) -> Turn[State]:
         """Search, talk or choose."""
-        content = action.content
-        if self.compat.plain_choices:
-            content = tagged(action)[len(action.choice.value) + 2 :]
         if action.choice is Choice.SEARCH:
-            return await self._search(state, content)
+            return await self._search(state, action.content)
         if action.choice is Choice.ACTION:
-            return await self._talk(state, content)
-        return self._choose(state, content)
+            return await self._talk(state, action.content)
+        return self._choose(state, action.content)
 
     def succeeded(self, state: State) -> bool:
         """Tell whether every aspect was answered with an option that fits."""
@@ -155,7 +154,7 @@ class TravelGym(TurnGym[State]):
             return Turn(state, DOWN)
         try:
             verdict = await self._look_up(request)
-        except JudgeError:
+        except PARTY_FAILURES:
             if self.compat.error_policy != "zero_reward":
                 raise
             return Turn(state, TROUBLE)
@@ -201,7 +200,7 @@ class TravelGym(TurnGym[State]):
         idle = replace(state, idle=state.idle + 1)
         try:
             return await self._heard(state, idle, text)
-        except UserError:
+        except PARTY_FAILURES:
             if self.compat.error_policy != "zero_reward":
                 raise
             return Turn(idle, self.CANNED)
@@ -250,7 +249,7 @@ class TravelGym(TurnGym[State]):
         schema = UtteranceVerdict if loose else utterance_schema(ids)
         try:
             verdict = await self.decide("travel.utterance", inputs, schema, rule)
-        except JudgeError:
+        except PARTY_FAILURES:
             if not loose:
                 raise
             return cues.SMALL_TALK, None

@@ -48,6 +48,7 @@ class TurtleGym(TurnGym[State]):
     SPEC = SPEC
     STATE = State
     CANNED = "There is nothing to say to that."
+    FREE_TEXT = True
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""
