@@ -149,7 +149,7 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     )
     judged = gym_spec(config.gym, config.profile).needs_judge
     judge = make_judge(config.judge) if judged else None
-    world = World(config.gym, config.profile, make_user(config.user), judge)
+    world = World(config.gym, config.profile, make_user(config.user), judge=judge)
     collector = GymCollector(
         world, tasks, tokenizer, config.policy, config.seed, _coach(config), config.notes
     )

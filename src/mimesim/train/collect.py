@@ -53,9 +53,9 @@ class World:
     gym: str
     profile: str
     user: UserSource
-    judge: Judge | None = None
     action_format: str = "line"
     limits: Limits = Limits(detect_loops=False, empty_retries=0)
+    judge: Judge | None = None
 
 
 @dataclass(frozen=True, slots=True)
