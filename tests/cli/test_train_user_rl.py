@@ -23,7 +23,7 @@ def test_the_recipe_decides_which_training_it_is(capsys: pytest.CaptureFixture[s
     assert "speech" in dry(capsys, "--recipe", "speaker")
     assert dry(capsys, "--recipe", "midtrain")["stage"] == "midtrain"
     small = dry(capsys, "--recipe", "rl", "--quick")
-    assert (small["batches"], small["group"]) == (1, 4)
+    assert (small["batches"], small["group"]) == (1, 2)
 
 
 def test_the_published_mixture_has_24_tasks(capsys: pytest.CaptureFixture[str]) -> None:
