@@ -19,7 +19,8 @@ from mimesim.bench.agents import (
     run_cell,
     score_cell,
 )
-from mimesim.bench.evaluate import EvaluationConfig, evaluate
+from mimesim.bench.config import EvaluationConfig
+from mimesim.bench.evaluate import evaluate
 from mimesim.dialogue.types import Identity
 from mimesim.envs.agents.load import make_agent
 from mimesim.envs.base import Agent, Task
@@ -278,10 +279,10 @@ def test_a_matrix_of_named_arms(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     record = evaluate(config, lambda *said: told.append(said))
     assert told == [
-        ("hasty under scripted:hostile", 0, 4),
-        ("hasty under scripted:heldout-4", 1, 4),
-        ("careful under scripted:hostile", 2, 4),
-        ("careful under scripted:heldout-4", 3, 4),
+        ("hasty in support-desk with scripted:hostile", 0, 4),
+        ("hasty in support-desk with scripted:heldout-4", 1, 4),
+        ("careful in support-desk with scripted:hostile", 2, 4),
+        ("careful in support-desk with scripted:heldout-4", 3, 4),
     ]
     assert next((r.arm, r.user) for r in record.rows) == ("hasty", "scripted:hostile")
     (gain,) = record.differences

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mimesim.bench import gyms as matrix
+
 from mimesim.bench.agents import MatrixConfig
-from mimesim.bench.evaluate import EvaluationConfig, GymsConfig, evaluate
-from mimesim.bench.gyms import evaluate_gyms
+from mimesim.bench.cells import gym_names
+from mimesim.bench.config import EvaluationConfig, GymsConfig
+from mimesim.bench.evaluate import evaluate
+
 from mimesim.cli.eval import app
 from mimesim.dialogue.types import Identity
 from mimesim.envs.base import Agent, Task
@@ -68,7 +70,7 @@ def means(record: RunRecord, arm: str) -> GymAverages:
 
 def test_oracle_and_null_end_the_scale(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    record = evaluate_gyms(
+    record = evaluate(
         config(tmp_path, "function", "persuade"), lambda *said: told.append(said)
     )
     assert told == [
@@ -94,7 +96,7 @@ def test_oracle_and_null_end_the_scale(tmp_path: Path) -> None:
 
 
 def test_shares_of_what_could_be_had(tmp_path: Path) -> None:
-    record = evaluate_gyms(config(tmp_path, "intention", arms={"best": "oracle"}))
+    record = evaluate(config(tmp_path, "intention", arms={"best": "oracle"}))
     found = row(record, "best", "intention")
     assert found.reward.value is not None
     assert found.reward.value > 1.2
@@ -105,15 +107,15 @@ def test_shares_of_what_could_be_had(tmp_path: Path) -> None:
 
 
 def test_all_means_every_gym_there_is() -> None:
-    assert matrix.gym_names(["all"]) == tuple(REGISTRY.names())
-    assert matrix.gym_names(["search", "function"]) == ("search", "function")
+    assert gym_names(["all"]) == tuple(REGISTRY.names())
+    assert gym_names(["search", "function"]) == ("search", "function")
     with pytest.raises(UnknownNameError, match="serch"):
-        matrix.gym_names(["serch"])
+        gym_names(["serch"])
 
 
 def test_users_stand_apart_and_share_what_has_none(tmp_path: Path) -> None:
     users = ("scripted:neutral", "scripted:realistic")
-    record = evaluate_gyms(
+    record = evaluate(
         config(tmp_path, "function", "telepathy", arms={"best": "oracle"}, users=users)
     )
     assert [(r.gym, r.user) for r in record.rows] == [
@@ -128,12 +130,12 @@ def test_a_finished_matrix_is_read_from_its_files_and_everybody_is_closed(tmp_pa
     CLOSED.clear()
     STARTED.clear()
     chosen = config(tmp_path, "function", arms={"w": "tests.bench.test_gyms:watched"})
-    first = evaluate_gyms(chosen)
+    first = evaluate(chosen)
     assert (len(STARTED), CLOSED) == (6, ["agent"])
-    assert evaluate_gyms(chosen) == first
+    assert evaluate(chosen) == first
     assert (len(STARTED), CLOSED) == (6, ["agent", "agent"])
     (tmp_path / "cells/function/w-none/episodes.jsonl").write_text("")
-    assert evaluate_gyms(chosen).rows == first.rows
+    assert evaluate(chosen).rows == first.rows
     assert len(STARTED) == 12
 
 
@@ -151,15 +153,15 @@ def test_the_matrix_of_one_gym_closes_its_agents_too(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_matrix_is_refused(tmp_path: Path) -> None:
-    evaluate_gyms(config(tmp_path, "function", arms={"a": "null"}))
+    evaluate(config(tmp_path, "function", arms={"a": "null"}))
     with pytest.raises(UsageError, match="another configuration"):
-        evaluate_gyms(
+        evaluate(
             config(tmp_path, "function", arms={"a": "null"}, options={"function": {"compat": True}})
         )
 
 
 def test_trials_give_pass_k(tmp_path: Path) -> None:
-    record = evaluate_gyms(config(tmp_path, "function", arms={"a": "oracle"}, trials=3))
+    record = evaluate(config(tmp_path, "function", arms={"a": "oracle"}, trials=3))
     found = row(record, "a", "function")
     assert found.pass_k == {"1": 1.0, "2": 1.0, "3": 1.0}
     assert found.n == 18
@@ -168,7 +170,7 @@ def test_trials_give_pass_k(tmp_path: Path) -> None:
 
 
 def test_a_gym_with_lost_episodes_is_marked(tmp_path: Path) -> None:
-    record = evaluate_gyms(
+    record = evaluate(
         config(tmp_path, "support-desk", arms={"a": "oracle"}, users=("tests.support.faulty:make",))
     )
     found = row(record, "a", "support-desk")
@@ -182,14 +184,14 @@ def test_a_gym_with_lost_episodes_is_marked(tmp_path: Path) -> None:
 def test_tasks_of_a_file_are_all_played(tmp_path: Path) -> None:
     file = tmp_path / "tasks.jsonl"
     write_tasks(file, load_tasks("function", split="test", seed=8, count=9))
-    record = evaluate_gyms(
+    record = evaluate(
         config(tmp_path / "out", "function", arms={"a": "oracle"}, tasks={"function": file})
     )
     assert row(record, "a", "function").n == 9
 
 
 def test_the_original_scores_travel_by_first_character(tmp_path: Path) -> None:
-    record = evaluate_gyms(config(tmp_path, "travel", arms={"a": "oracle"}, compat="userrl"))
+    record = evaluate(config(tmp_path, "travel", arms={"a": "oracle"}, compat="userrl"))
     found = row(record, "a", "travel")
     assert found.settings["compat"] == "userrl"
     assert found.reward.value == 1.0
@@ -207,7 +209,7 @@ def test_what_makes_no_matrix_is_refused(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
-        evaluate_gyms(config(tmp_path, "function", **changes))
+        evaluate(config(tmp_path, "function", **changes))
     assert not (tmp_path / "cells").exists()
 
 

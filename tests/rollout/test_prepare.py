@@ -53,3 +53,24 @@ def test_what_nobody_has_is_one_clear_error() -> None:
         people(behavior="B44")
     with pytest.raises(UsageError, match="'B9'"):
         people(behavior="B9", profile="compact", episodes=2)
+
+
+@pytest.mark.parametrize("gym", ["travel", "support-desk"])
+def test_a_search_that_finds_nobody_soon_ends(gym: str) -> None:
+    with pytest.raises(UsageError, match=r"none of \d{1,4} people has behavior 'tests\.") as caught:
+        people(gym=gym, behavior="tests.scenarios.own:DAWDLER", user="roleplay:embedded")
+    assert "support-desk" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("user", "behavior"),
+    [("cooperative", "B9"), ("B3", "B9"), ("hostile", "B9"), ("B3", "neutral")],
+)
+def test_a_script_that_plays_something_else_is_refused(user: str, behavior: str) -> None:
+    with pytest.raises(UsageError, match=f"'scripted:{user}' does not play"):
+        people(behavior=behavior, user=f"scripted:{user}")
+
+
+def test_a_script_that_plays_just_that_is_taken() -> None:
+    assert len(people(behavior="B9", user="scripted:B9", episodes=1)) == 1
+    assert len(people(behavior="neutral", user="scripted:easy", episodes=1)) == 1

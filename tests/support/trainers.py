@@ -20,7 +20,8 @@ from trl import GRPOConfig
 from mimesim.rollout.tokens import TokenRecord, TokenRollout
 from mimesim.seeds import generator
 from mimesim.train.credit import CreditConfig
-from mimesim.train.grpo import CreditTrainer, CsdConfig, CsdTrainer, Sample
+from mimesim.train.csd import CsdConfig, CsdTrainer
+from mimesim.train.grpo import CreditTrainer, Sample
 from mimesim.train.teacher import NotedTurn
 from tests.support import policies
 

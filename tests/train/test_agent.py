@@ -13,7 +13,7 @@ from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, Usag
 from mimesim.models.tiny import TinyConfig, build_tokenizer
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.agent import AgentConfig, BatchLog, train_agent
-from mimesim.train.grpo import CsdConfig
+from mimesim.train.csd import CsdConfig
 from mimesim.train.warmstart import vocabulary
 from tests.support.rl_runs import curve, moved, parameters, save_start
 

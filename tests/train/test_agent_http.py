@@ -19,8 +19,10 @@ from mimesim.models.load import make_chat_model
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.coach import CoachConfig, ModelCoach
-from mimesim.train.collect import GymCollector, NoteConfig, World
-from mimesim.train.grpo import CsdConfig, Sample
+from mimesim.train.collect import GymCollector, World
+from mimesim.train.csd import CsdConfig
+from mimesim.train.grpo import Sample
+from mimesim.train.notes import NoteConfig
 from mimesim.users.load import make_user
 from tests import tiny
 from tests.support.stub_server import Fault, StubRequest, StubServer

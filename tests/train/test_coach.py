@@ -22,13 +22,15 @@ from mimesim.train.coach import (
     CoachConfig,
     CoachTurn,
     ModelCoach,
+    RuleCoach,
+    rule_note,
+)
+from mimesim.train.notes import (
     NoteCounts,
     PlaceboRing,
-    RuleCoach,
     chosen_turns,
     coach_seed,
     leaks,
-    rule_note,
     write_note,
 )
 from mimesim.train.warmstart import vocabulary

@@ -17,8 +17,9 @@ from mimesim.models.codec import TemplateCodec
 from mimesim.models.tiny import build_tokenizer
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.coach import CoachTurn, RuleCoach, rule_note
-from mimesim.train.collect import GymCollector, NoteConfig, World
+from mimesim.train.collect import GymCollector, World
 from mimesim.train.grpo import Sample
+from mimesim.train.notes import NoteConfig
 from mimesim.train.warmstart import vocabulary
 from mimesim.users.base import User, UserRequest, UserSource
 from mimesim.users.load import make_user

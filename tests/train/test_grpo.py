@@ -18,7 +18,8 @@ from mimesim.errors import CallerError
 from mimesim.rollout.tokens import TokenRecord, TokenRollout
 from mimesim.seeds import generator
 from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign
-from mimesim.train.grpo import CsdConfig, Sample
+from mimesim.train.csd import CsdConfig
+from mimesim.train.grpo import Sample
 from mimesim.train.teacher import NotedTurn
 from tests.support.trainers import (
     ByHand,

@@ -1,8 +1,8 @@
-"""The evaluation matrix: arms x users on the same tasks, with paired differences.
+"""One gym, arms x users: the cells and comparisons that studies are made of.
 
-First form: success and graded reward per cell with 95 % intervals clustered by task, invalid
-episodes beside them, differences between arms paired by task, and the difficulty that each user
-makes for one fixed agent. Episodes are stored once per cell and scored from the files.
+Success and graded reward per cell with 95 % intervals clustered by task, invalid episodes beside
+them, differences between arms paired by task, and the difficulty that each user makes for one fixed
+agent. `bench.cells` plays whole matrices over gyms by the same `play`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mimesim.envs.load import load_tasks, make_gym
 from mimesim.errors import CallerError
 from mimesim.results import Difference, Estimate, MatrixRow
 from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes, wait
+from mimesim.rollout.events import OnEvent
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.record import task_ref
 from mimesim.rollout.store import Plan, Store
@@ -160,6 +161,7 @@ async def play(
     engine: EngineConfig,
     identity: Mapping[str, Any],
     out: Path | None,
+    on_event: OnEvent | None = None,
 ) -> Sequence[Episode]:
     """Run (or resume) the episodes of one cell of any matrix.
 
@@ -169,20 +171,26 @@ async def play(
         engine: seed, concurrency, limits.
         identity: all that decides the results of the cell; a folder of another cell is refused.
         out: run folder of the cell; None keeps nothing on disk.
+        on_event: told what happens; what it raises ends the cell.
     """
     if out is None:
-        return (await run_episodes(jobs, cast, engine)).episodes
-    plan = Plan(
+        return (await run_episodes(jobs, cast, engine, on_event=on_event)).episodes
+    store = Store.open(out, plan_of(jobs, identity))
+    try:
+        summary = await run_episodes(jobs, cast, engine, store=store, on_event=on_event)
+    finally:
+        store.close()
+    return summary.episodes
+
+
+def plan_of(jobs: Sequence[Job], identity: Mapping[str, Any]) -> Plan:
+    """Return what the run folder of a cell says it is."""
+    return Plan(
         identity=identity,
         config=identity["matrix"],
         tasks={job.task.id: task_ref(job.task).hash for job in jobs},
         pairs=tuple((job.task.id, job.trial) for job in jobs),
     )
-    store = Store.open(out, plan)
-    try:
-        return (await run_episodes(jobs, cast, engine, store=store)).episodes
-    finally:
-        store.close()
 
 
 def score_cell(arm: str, seed: int, user: str, agent: str, episodes: Sequence[Episode]) -> Cell:

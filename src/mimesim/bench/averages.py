@@ -68,6 +68,7 @@ class Played:
         fault: whose fault an episode is that went wrong: agent, user, judge, env or infra.
         truncated: a limit ended it.
         early_stop: the user left before what it asked for could be done.
+        stop: why it ended.
     """
 
     task: str
@@ -76,6 +77,7 @@ class Played:
     fault: str = ""
     truncated: bool = False
     early_stop: bool = False
+    stop: str = ""
 
 
 def played(episode: Episode, *, aspects: int = 0, compat: bool = False) -> Played:
@@ -94,6 +96,7 @@ def played(episode: Episode, *, aspects: int = 0, compat: bool = False) -> Playe
         fault=_FAULTS.get(status, "agent" if _agent_at_fault(episode) else ""),
         truncated=status is Status.TRUNCATED,
         early_stop=any(event.get("guard") == _EARLY_STOP for event in episode.guards),
+        stop=episode.stop.reason.value,
     )
 
 
@@ -211,7 +214,9 @@ def averages(scores: Mapping[str, float | None]) -> dict[str, Average]:
 
 
 def weight(gym: str, name: str) -> float:
-    """Return the weight of a gym in the average `name`."""
+    """Return the weight of a gym in the average `name`; 0 = it is not in it."""
+    if gym not in AVERAGES[name]:
+        return 0.0
     return 1.0 if name == "unweighted" else float(WEIGHTS[gym])
 
 

@@ -19,18 +19,24 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write (default: beside the input).")
     ] = None,
-    md: Annotated[
-        bool, typer.Option("--md", help="Markdown tables, printed unless --out is given.")
-    ] = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", help="html; md, latex or json tables, printed unless --out is given."
+        ),
+    ] = "html",
+    md: Annotated[bool, typer.Option("--md", help="The same as --format md.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print results only.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on the last line.")
     ] = False,
 ) -> None:
-    """Make the report of stored results: one HTML file, or Markdown tables."""
+    """Make the report of stored results: one HTML file, or tables in Markdown, LaTeX or JSON."""
     from mimesim.report.make import brief, write
 
-    made = write(path, out, markdown=md, keep=not (md and out is None and not json))
+    chosen = "md" if md else form
+    printed = chosen != "html" and out is None and not json
+    made = write(path, out, form=chosen, keep=not printed)
     if made.out is None:
         sys.stdout.write(made.text)
         return

@@ -59,6 +59,20 @@ class Flag(NamedTuple):
     value: Any
 
 
+@typing.runtime_checkable
+class Settling(typing.Protocol):
+    """A config class some of whose keys decide others, e.g. the arm of an experiment."""
+
+    @classmethod
+    def settle(cls, tree: dict[str, Any]) -> None:
+        """Set such keys in the tree of all sources, whose leaves know where they were said.
+
+        Raises:
+            ConfigError: keys contradict one another.
+        """
+        ...
+
+
 def load(
     cls: type[T],
     files: Sequence[Path | str] = (),
@@ -107,6 +121,42 @@ def meant_for(files: Sequence[Path | str]) -> str | None:
     return None
 
 
+def part(
+    cls: type[T],
+    files: Sequence[Path | str],
+    table: str = "",
+    *,
+    overrides: Sequence[str] = (),
+    quick: bool = False,
+) -> tuple[T, list[str]]:
+    """Read from a recipe what `cls` has fields for, without its own config class.
+
+    For code that must not import what the recipe is for. Precedence is that of `load`.
+
+    Args:
+        cls: a frozen dataclass with some of the recipe's fields.
+        files: as for `load`.
+        table: a table of the recipe to read instead of the whole, e.g. `x-plan`.
+        overrides: as for `load`.
+        quick: as for `load`.
+
+    Returns:
+        The values, and the dotted keys of the recipe that `cls` has no field for.
+
+    Raises:
+        ConfigError: as for `load`, but for unknown keys.
+    """
+    builder = Builder(lenient=True)
+    tree = _tree(files, _Typed(overrides, (), quick), None, builder, None)
+    if table:
+        found = tree.get(table)
+        tree = found if isinstance(found, dict) else {}
+    value = builder.build(cls, tree, (table,) if table else ())
+    if builder.problems:
+        raise builder.problems[0]
+    return typing.cast(T, value), builder.passed_over
+
+
 def from_options(cls: type[T], options: Mapping[str, Any] | None, *, where: str) -> T:
     """Build a dataclass from options given by name, with the same checks as a config file.
 
@@ -153,14 +203,27 @@ def _resolve(
     typed: _Typed,
     env: Mapping[str, str] | None,
 ) -> tuple[Any, list[ConfigError]]:
+    builder = Builder()
+    tree = _tree(files, typed, env, builder, cls)
+    return builder.build(cls, tree, ()), builder.problems
+
+
+def _tree(
+    files: Sequence[Path | str],
+    typed: _Typed,
+    env: Mapping[str, str] | None,
+    builder: Builder,
+    cls: type[Any] | None,
+) -> dict[str, Any]:
+    """Return all sources laid over one another; `cls` = whom the files have to be for."""
     environment = dict(os.environ if env is None else env)
     tree: dict[str, Any] = {}
-    builder = Builder()
     for name in files:
         path = Path(name)
         try:
             value, source = read_file(path)
-            _refuse_foreign(value, source, cls)
+            if cls is not None:
+                _refuse_foreign(value, source, cls)
             known = {**read_dotenv(path.parent / ".env"), **environment}
             merge(tree, substituted(value, source, (), known))
         except ConfigError as error:
@@ -177,9 +240,11 @@ def _resolve(
         for flag in typed.flags:
             if flag.value is not None:
                 put(tree, flag.key.split("."), wrapped(flag.value, Source(flag.name)))
+        if isinstance(cls, Settling):
+            cls.settle(tree)
     except ConfigError as error:
         builder.problems.append(error)
-    return builder.build(cls, tree, ()), builder.problems
+    return tree
 
 
 def _refuse_foreign(value: Mapping[str, Any], source: Source, cls: type[Any]) -> None:

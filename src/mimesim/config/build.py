@@ -34,10 +34,15 @@ def _unwrapped(value: Any) -> Any:
 
 
 class Builder:
-    """Turns a tree of raw values into dataclasses and collects every problem on the way."""
+    """Turns a tree of raw values into dataclasses and collects every problem on the way.
 
-    def __init__(self) -> None:
+    A lenient one passes unknown keys over, and keeps their names.
+    """
+
+    def __init__(self, *, lenient: bool = False) -> None:
         self.problems: list[ConfigError] = []
+        self.passed_over: list[str] = []
+        self._lenient = lenient
 
     def build(self, cls: type[Any], tree: Mapping[str, Any], path: tuple[str, ...]) -> Any:
         """Return an instance of `cls`, or None when a problem was recorded."""
@@ -50,6 +55,9 @@ class Builder:
                 given[key] = self.convert(hints[key], value, (*path, key))
             elif not key.startswith("x-"):
                 dotted = ".".join((*path, key))
+                if self._lenient:
+                    self.passed_over.append(dotted)
+                    continue
                 self._add(
                     f"unknown key {dotted!r}{closest(key, known)}",
                     value,

@@ -143,11 +143,12 @@ class ChatCodec(Protocol):
     """Between messages and token ids of one model: its template, cut once, never rebuilt.
 
     `header` is the number of tokens of the assistant header that ends `prompt_ids` and
-    `suffix_ids`.
+    `suffix_ids`; `closing` of those that close the user message before it.
     """
 
     end_id: int
     header: int
+    closing: int
 
     def prompt_ids(self, messages: Sequence[ChatMessage]) -> list[int]:
         """Return the ids of the messages with the assistant header at the end."""
@@ -159,6 +160,10 @@ class ChatCodec(Protocol):
 
     def note_ids(self, text: str) -> list[int]:
         """Return the ids of one more user message, to be put right before a header."""
+        ...
+
+    def inline_ids(self, text: str) -> list[int]:
+        """Return the ids of more words of a user message, to be put right before its closing."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from mimesim.dialogue.stop import MARKERS
+from mimesim.errors import EnvironmentFault
 from mimesim.models import templates
 from mimesim.models.base import ChatMessage
 
@@ -65,9 +66,11 @@ class TemplateCodec:
         bare = templates.render_ids(tokenizer, [_DUMMY])
         headed = templates.render_ids(tokenizer, [_DUMMY], add_generation_prompt=True)
         self.header = len(headed) - len(bare)
-        self._before_note = len(bare)
+        self._bare = bare
+        self.closing = bare[::-1].index(self.end_id) + 1 if self.end_id in bare else 0
         self._suffix = lru_cache(maxsize=4096)(self._render_suffix)
         self._note = lru_cache(maxsize=4096)(self._render_note)
+        self._inline = lru_cache(maxsize=4096)(self._render_inline)
 
     def prompt_ids(self, messages: Sequence[ChatMessage]) -> list[int]:
         """Return the ids of the messages with the assistant header at the end."""
@@ -81,6 +84,15 @@ class TemplateCodec:
         """Return one more user message, cut from a rendered dummy dialogue; "" gives no ids."""
         return list(self._note(text)) if text else []
 
+    def inline_ids(self, text: str) -> list[int]:
+        """Return `text` as a further paragraph of a user message; "" gives no ids.
+
+        Raises:
+            EnvironmentFault: the template does not close a user message with its end token, or the
+                tokenizer joins the paragraph with the words before it.
+        """
+        return list(self._inline(text)) if text else []
+
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of sampled ids without special tokens, end markers kept."""
         return visible(self._tokenizer, ids, self._kept)
@@ -90,4 +102,17 @@ class TemplateCodec:
 
     def _render_note(self, text: str) -> tuple[int, ...]:
         noted = templates.render_ids(self._tokenizer, [_DUMMY, ChatMessage("user", text)])
-        return tuple(noted[self._before_note :])
+        return tuple(noted[len(self._bare) :])
+
+    def _render_inline(self, text: str) -> tuple[int, ...]:
+        longer = ChatMessage("user", f"{_DUMMY.content}\n\n{text}")
+        ids = templates.render_ids(self._tokenizer, [longer])
+        cut = len(self._bare) - self.closing
+        opened, closed = self._bare[:cut], self._bare[cut:]
+        if not closed or ids[:cut] != opened or ids[-len(closed) :] != closed:
+            raise EnvironmentFault(
+                "this chat template does not let a note stand inside the last message",
+                expected="a user message that ends with the end-of-turn token",
+                mend="set notes.place = 'message'",
+            )
+        return tuple(ids[cut : -len(closed)])

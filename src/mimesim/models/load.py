@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from mimesim.errors import ConfigError, MissingExtraError, UsageError
+from mimesim.errors import ConfigError, EnvironmentFault, MissingExtraError, UsageError
 from mimesim.models.base import ChatModel, TokenModel
 from mimesim.models.cache import Cached, CacheStore
-from mimesim.models.endpoint import EndpointOptions, redact
+from mimesim.models.endpoint import Address, EndpointOptions, redact
 from mimesim.models.scripted import Echo, Replay, Scripted
 from mimesim.registry import Registry, closest, unknown_name
 
@@ -81,6 +82,25 @@ async def preflight(model: object) -> None:
     inner = model.model if isinstance(model, Cached) else model
     if isinstance(inner, Reachable):
         await inner.preflight()
+
+
+def check_ready(name: str, options: Mapping[str, Any] | None = None) -> None:
+    """Check what a chat model needs before it is made, without network and without loading it.
+
+    Raises:
+        UnknownNameError: no such kind.
+        UsageError: a malformed address.
+        EnvironmentFault: the key of an endpoint is not set, or a model folder is not there.
+    """
+    kind, _, rest = name.partition(":")
+    if "." not in kind:
+        CHAT.target(kind)
+    if kind == "openai":
+        given = {key: value for key, value in (options or {}).items() if key != "cache"}
+        url = _address(rest)[1]
+        Address.read(url, name).key(EndpointOptions.read(given, redact(name)))
+    elif kind == "hf" and rest.startswith((".", "/", "~")) and not Path(rest).expanduser().is_dir():
+        raise EnvironmentFault(f"no model folder {rest!r}", expected="a folder with a model")
 
 
 class JSONService(Protocol):

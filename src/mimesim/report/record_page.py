@@ -18,6 +18,7 @@ from mimesim.report.figures import (
     points_range,
     words,
 )
+from mimesim.report.grids import Grid, lost_grid, matrix_grids
 from mimesim.report.gym_tables import GymTable, gym_tables
 from mimesim.report.transcripts import Transcript, transcript
 from mimesim.results import Difference, Estimate, MatrixRow, MetricRow, RunRecord, UserSample
@@ -114,6 +115,7 @@ class RecordPage:
     kind: str
     kind_note: str
     facts: tuple[tuple[str, str], ...]
+    grids: tuple[Grid, ...]
     gyms: tuple[GymTable, ...]
     matrix: Matrix | None
     forest: Forest | None
@@ -142,6 +144,7 @@ def record_page(record: RunRecord) -> RecordPage:
         kind=label,
         kind_note=note,
         facts=_facts(record),
+        grids=tuple(g for g in (*matrix_grids(record), lost_grid(record)) if g.rows),
         gyms=gyms,
         matrix=None if gyms else _matrix(record.rows, record.averages, series),
         forest=_forest(record.differences, series),
@@ -258,10 +261,22 @@ def _contrast(d: Difference, scale: Axis, series: Mapping[str, int]) -> Contrast
         verdict=_verdict(d.value),
         headline=d.headline,
         note=d.note,
-        method=f"n = {d.value.n}, {d.value.method}" if d.value.method else "",
+        method=_method(d),
         span=span(d.value, scale, 100),
         seeds=tuple((name, points(v), scale.at(100 * v)) for name, v in d.per_seed.items()),
     )
+
+
+def _method(d: Difference) -> str:
+    parts = [f"n = {d.value.n}, {d.value.method}"] if d.value.method else []
+    if d.p is not None:
+        parts.append(f"p = {d.p:.3f} by flipped signs")
+    if d.p_holm is not None:
+        parts.append(f"{d.p_holm:.3f} after Holm")
+    if d.over_seeds.value is not None:
+        seeds = points_range(d.over_seeds) or "no interval"
+        parts.append(f"over seeds {points(d.over_seeds.value)} ({seeds}), {d.over_seeds.method}")
+    return "; ".join(parts)
 
 
 def _verdict(value: Estimate) -> str:

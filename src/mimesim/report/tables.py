@@ -12,16 +12,14 @@ from mimesim.report.figures import (
     measured,
     measured_range,
     percent,
-    percent_range,
     plain,
-    points,
-    points_range,
     printable,
     words,
 )
+from mimesim.report.grids import Grid, difference_grid, lost_grid, matrix_grids, success_grid
 from mimesim.report.gym_tables import GymTable, gym_tables
 from mimesim.report.load import EpisodeFile
-from mimesim.results import Estimate, MatrixRow, RunRecord
+from mimesim.results import RunRecord
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
@@ -54,21 +52,10 @@ def _record(record: RunRecord) -> list[str]:
     for one in gyms:
         blocks += _section(f"Scores, user {one.user}, judge {one.judge}", _gyms(one))
     if not gyms:
-        blocks += _section("Success, percent", _matrix(record.rows, record.averages))
-    differences = [
-        (
-            f"{d.arm} against {d.baseline}",
-            d.measure,
-            points(d.value.value),
-            points_range(d.value) or UNKNOWN,
-            "yes" if d.value.resolved else "not resolved",
-            d.value.n,
-        )
-        for d in record.differences
-    ]
-    head = ["Difference", "Measure", "Points", "95 % interval", "Resolved", "n"]
-    blocks += _section("Paired differences", table(head, differences))
-    blocks += _section("Difficulty, percent", _matrix(record.distortion, ()))
+        blocks += _section("Success, percent", _grid(success_grid(record.rows, record.averages)))
+    for grid in (*matrix_grids(record), difference_grid(record.differences), lost_grid(record)):
+        blocks += _section(grid.title, _grid(grid))
+    blocks += _section("Difficulty, percent", _grid(success_grid(record.distortion, ())))
     metrics = [
         (m.metric, m.subject, measured(m.value, m.unit), measured_range(m.value, m.unit) or UNKNOWN)
         for m in record.user_metrics
@@ -94,24 +81,9 @@ def _gyms(found: GymTable) -> str:
     return "\n\n".join(filter(None, [table(["Gym", *found.arms], rows), "\n".join(warnings)]))
 
 
-def _matrix(rows: Sequence[MatrixRow], averages: Sequence[MatrixRow]) -> str:
-    users = list(dict.fromkeys(row.user for row in rows))
-    arms = dict.fromkeys(row.arm for row in (*averages, *rows))
-    at = {(row.arm, row.user): row.success for row in rows}
-    mean = {row.arm: row.success for row in averages}
-    head = ["Arm", *(["All held-out"] if averages else []), *users]
-    body = []
-    for arm in arms:
-        cells = [at.get((arm, user)) for user in users]
-        body.append([arm, *map(_cell, ([mean.get(arm)] if averages else []) + cells)])
-    return table(head, body)
-
-
-def _cell(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return UNKNOWN
-    bounds = percent_range(estimate)
-    return f"{percent(estimate.value)} ({bounds})" if bounds else percent(estimate.value)
+def _grid(grid: Grid) -> str:
+    notes = [f"- {escape(note)}" for note in grid.notes]
+    return "\n\n".join(filter(None, [table(grid.head, grid.rows), "\n".join(notes)]))
 
 
 def _episodes(run: EpisodeFile) -> list[str]:

@@ -13,7 +13,9 @@ from mimesim.results.matrix import (
     Difference,
     Floor,
     GymAverages,
+    LostCell,
     MatrixRow,
+    Reference,
 )
 from mimesim.results.record import (
     SCHEMA,
@@ -46,9 +48,11 @@ __all__ = [
     "Floor",
     "GymAverages",
     "IntervalLike",
+    "LostCell",
     "MatrixRow",
     "MetricRow",
     "Provenance",
+    "Reference",
     "RunRecord",
     "SampleReply",
     "Score",

@@ -125,6 +125,12 @@ class GymAverages:
         search: where the gym `search` looks things up; without (`offline`), it is another task.
         missing: gyms of the average that were not played; with any, all this is partial.
         not_reportable: gyms with too many episodes that are not counted.
+        users: whom the numbers are the mean over; empty = `user` alone.
+        seeds: training seeds of the arm. per_seed: the weighted average of each.
+        over_seeds: their mean, its interval by Student's t over the seeds.
+        judge_mode: rule, fixed (one model for all users) or self (each user's own model).
+        n: counted episodes. episodes: all of them. tasks: different ones.
+        incomplete: gyms in which a user or a seed is missing that others have.
     """
 
     arm: str
@@ -142,6 +148,20 @@ class GymAverages:
     search: str = ""
     missing: tuple[str, ...] = ()
     not_reportable: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    per_seed: Mapping[str, float] = field(default_factory=dict)
+    over_seeds: Estimate = UNKNOWN
+    judge_mode: str = ""
+    n: int = 0
+    episodes: int = 0
+    tasks: int = 0
+    incomplete: tuple[str, ...] = ()
+
+    @property
+    def invalid_rate(self) -> float:
+        """Share of episodes that are not counted."""
+        return (self.episodes - self.n) / self.episodes if self.episodes else 0.0
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -151,6 +171,8 @@ class GymAverages:
             found.append("partial: without " + ", ".join(self.missing))
         if self.not_reportable:
             found.append("not reportable: " + ", ".join(self.not_reportable))
+        if self.incomplete:
+            found.append("cells are missing: " + ", ".join(self.incomplete))
         return tuple(found)
 
     @property
@@ -180,6 +202,16 @@ class GymAverages:
             "partial": bool(self.missing),
             "missing": list(self.missing),
             "not_reportable": list(self.not_reportable),
+            "incomplete": list(self.incomplete),
+            "users": list(self.users or (self.user,)),
+            "seeds": list(self.seeds),
+            "per_seed": dict(self.per_seed),
+            "over_seeds": self.over_seeds.brief(),
+            "judge_mode": self.judge_mode,
+            "n": self.n,
+            "episodes": self.episodes,
+            "tasks": self.tasks,
+            "invalid_rate": self.invalid_rate,
             "label": self.label,
         }
 
@@ -192,6 +224,9 @@ class Difference:
         value: in fractions; shown as percentage points.
         headline: drawn strongly; the claims of the run.
         per_seed: the value under each seed, e.g. {"SFT 0, RL 1": 0.21}.
+        over_seeds: the mean over training seeds that both arms have, interval by Student's t.
+        p: two-sided p value by flipped signs of tasks. p_holm: corrected for its family.
+        per_user: the value under each user; they share checkpoints and tasks.
     """
 
     arm: str
@@ -201,3 +236,56 @@ class Difference:
     headline: bool = False
     per_seed: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    over_seeds: Estimate = UNKNOWN
+    p: float | None = None
+    p_holm: float | None = None
+    per_user: Mapping[str, float] = field(default_factory=dict)
+
+    def brief(self) -> dict[str, Any]:
+        """Return the comparison of `eval agents --json`."""
+        return {
+            "arm": self.arm,
+            "baseline": self.baseline,
+            "measure": self.measure,
+            **self.value.brief(),
+            "over_seeds": self.over_seeds.brief(),
+            "p": self.p,
+            "p_holm": self.p_holm,
+            "per_seed": dict(self.per_seed),
+            "per_user": dict(self.per_user),
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A row of a published table, to stand beside a new run; numbers as printed there.
+
+    Attributes:
+        arm: its name there, in short. scale: what a fraction was multiplied with.
+        users: weighted average by evaluation user, as far as published.
+        gyms: score by gym, mean over the evaluation users.
+        protocol: what the numbers cannot be compared without: judge, search, tasks, users.
+        tags: part -> published, derived or inferred.
+    """
+
+    arm: str
+    source: str
+    weighted: float | None = None
+    unweighted: float | None = None
+    users: Mapping[str, float] = field(default_factory=dict)
+    gyms: Mapping[str, float] = field(default_factory=dict)
+    scale: float = 100.0
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LostCell:
+    """A cell of the matrix that could not be finished; what it has is on disk."""
+
+    arm: str
+    seed: int
+    user: str
+    gym: str
+    reason: str

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mimesim.errors import DataError
 from mimesim.jsonio import read_json, write_json
-from mimesim.results.matrix import Difference, GymAverages, MatrixRow
+from mimesim.results.matrix import Difference, GymAverages, LostCell, MatrixRow, Reference
 from mimesim.results.values import Estimate
 
 SCHEMA = "mimesim.record/1"
@@ -139,6 +139,9 @@ class RunRecord:
         rows: the matrix, one per arm and held-out user.
         averages: one per arm, over all held-out users.
         gym_averages: where `rows` are of several gyms: one per arm and user.
+        arm_averages: the same, one per arm, over all its users and training seeds.
+        references: published rows to read beside `arm_averages`.
+        lost: cells of the matrix that could not be finished.
         differences: paired comparisons, in the order to show.
         distortion: one fixed agent (or several) under users of growing difficulty.
         curves: training curves.
@@ -157,6 +160,9 @@ class RunRecord:
     rows: tuple[MatrixRow, ...] = ()
     averages: tuple[MatrixRow, ...] = ()
     gym_averages: tuple[GymAverages, ...] = ()
+    arm_averages: tuple[GymAverages, ...] = ()
+    references: tuple[Reference, ...] = ()
+    lost: tuple[LostCell, ...] = ()
     differences: tuple[Difference, ...] = ()
     distortion: tuple[MatrixRow, ...] = ()
     curves: tuple[Curve, ...] = ()
@@ -171,6 +177,18 @@ class RunRecord:
     def to_json(self) -> dict[str, Any]:
         """Return JSON values, `schema` first."""
         return {"schema": SCHEMA, **asdict(self)}
+
+    def brief(self) -> dict[str, Any]:
+        """Return the tables of an evaluation as JSON values, as `eval agents --json` prints them."""
+        return {
+            "rows": [row.brief() for row in self.rows],
+            "averages": [one.brief() for one in self.gym_averages or self.averages],
+            "arms": [one.brief() for one in self.arm_averages],
+            "differences": [one.brief() for one in self.differences],
+            "references": [asdict(one) for one in self.references],
+            "lost": [asdict(one) for one in self.lost],
+            "limits": list(self.limits),
+        }
 
     @classmethod
     def from_json(cls, value: Any, where: str = "record") -> RunRecord:

@@ -41,6 +41,8 @@ from mimesim.scenarios import behaviors
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserSource
 from mimesim.users.load import make_user
+from mimesim.users.scripted import ScriptedSource
+from mimesim.users.scripted.kinds import plays
 
 _FORMATS = {"compact": "line"}
 """Task profiles made for tiny policies: agents write the line grammar unless told otherwise."""
@@ -107,8 +109,9 @@ class RunConfig:
 
 NEUTRAL = "neutral"
 """What `behavior` calls people without one."""
-_MOST_DRAWN = 20_000
-"""People looked at in search of a behavior; rare ones are one in a hundred."""
+_MOST_DRAWN, _FIRST_WITHIN = 20_000, 1_000
+"""People looked at in search of a behavior, and among how many the first is found if there is any;
+rare ones are one in a hundred."""
 METRICS = ("success", "reward")
 """What `fail_under` can ask for."""
 
@@ -155,9 +158,11 @@ def prepare(config: RunConfig) -> Prepared:
     written = config.action_format or usual
     if config.judge is None and spec.needs_judge:
         config = replace(config, judge=_OFFLINE_JUDGE)
+    user = make_user(config.user, options=config.user_options) if spec.needs_user else None
+    if config.behavior is not None:
+        _check_plays(user, config.behavior)
     tasks = _tasks(config)
     judge = _judge(config)
-    user = make_user(config.user, options=config.user_options) if spec.needs_user else None
     agent = make_agent(config.agent, action_format=written, options=config.agent_options)
     if isinstance(agent, GymAgents):
         agent.check(tasks[0])
@@ -268,20 +273,41 @@ def _behaving(config: RunConfig, needed: int) -> list[Task]:
         UsageError: no person has it.
     """
     assert config.behavior is not None
-    wanted = [] if config.behavior == NEUTRAL else [behaviors.get(config.behavior).id]
+    wanted = _wanted(config.behavior)
     seen, count = -1, needed
     while True:
         tasks = _load(config, count)
         fitting = [task for task in tasks if _behavior_ids(task) == wanted]
-        if len(fitting) >= needed or len(tasks) == seen or len(tasks) > _MOST_DRAWN:
+        most = _MOST_DRAWN if fitting else _FIRST_WITHIN
+        if len(fitting) >= needed or len(tasks) == seen or len(tasks) > most:
             break
         seen, count = len(tasks), 4 * count
     if not fitting:
         raise UsageError(
             f"none of {len(tasks)} people has behavior {config.behavior!r}",
-            expected="people whose scenario names it, as those of gym support-desk do",
+            expected="people whose scenario names it: those of gym support-desk, profile full, "
+            "have B1 to B13, those of a scenario file what stands there",
         )
     return fitting[:needed]
+
+
+def _wanted(behavior: str) -> list[str]:
+    return [] if behavior == NEUTRAL else [behaviors.get(behavior).id]
+
+
+def _check_plays(user: UserSource | None, behavior: str) -> None:
+    """Refuse a script that would not do what the people it plays are chosen for.
+
+    Raises:
+        UnknownNameError: no such behavior.
+        UsageError: it is another script.
+    """
+    wanted = _wanted(behavior)
+    if isinstance(user, ScriptedSource) and not plays(user.kind, wanted):
+        raise UsageError(
+            f"user 'scripted:{user.kind}' does not play behavior {behavior!r} and nothing else",
+            expected="scripted:realistic for B1 to B13 and neutral, or a model for any",
+        )
 
 
 def _behavior_ids(task: Task) -> list[str]:

@@ -142,7 +142,7 @@ def macro_mean_ci(
         share * _bootstrap_samples(sums, counts, [seed, place], draws)
         for place, ((sums, counts), (_, _, share)) in enumerate(zip(parts, full, strict=True))
     ]
-    low, high = _bounds(sum(samples[1:], samples[0]) / total)
+    low, high = bounds(sum(samples[1:], samples[0]) / total)
     kind = "mean" if weights is None else "weighted mean"
     method = f"{kind} of {len(parts)} groups, bootstrap over clusters inside each, {draws} draws"
     return Interval(mean, low, high, n, method)
@@ -278,7 +278,8 @@ def _by_cluster(values: Sequence[float], keys: Sequence[Hashable]) -> tuple[list
     return list(sums.values()), list(counts.values())
 
 
-def _bounds(samples: np.ndarray[Any, Any]) -> tuple[float, float]:
+def bounds(samples: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Return the 95 % percentile bounds of bootstrap samples."""
     import numpy as np
 
     low, high = np.nanpercentile(samples, (2.5, 97.5))
@@ -289,7 +290,7 @@ def _bootstrap_ratio(
     sums: Sequence[float], counts: Sequence[int], seed: int, draws: int
 ) -> tuple[float, float]:
     """Return percentile bounds of sum(sums) / sum(counts) over resampled clusters."""
-    return _bounds(_bootstrap_samples(sums, counts, seed, draws))
+    return bounds(_bootstrap_samples(sums, counts, seed, draws))
 
 
 def _bootstrap_samples(
@@ -331,16 +332,16 @@ def _nested_bounds(
             row = place[run.clusters[key]]
             sums[row, column] += value
             counts[row, column] += 1
-    means = np.concatenate(list(_resampled_means(rng, sums, counts, draws)))
+    means = np.concatenate(list(resampled_means(rng, sums, counts, draws)))
     outer = [list(columns) for columns in nest.values()]
     samples = np.empty(draws)
     for d, chosen in enumerate(rng.integers(0, len(outer), size=(draws, len(outer)))):
         inner = [means[d, rng.choice(outer[o], size=len(outer[o]))].mean() for o in chosen]
         samples[d] = sum(inner) / len(inner)
-    return _bounds(samples)
+    return bounds(samples)
 
 
-def _resampled_means(
+def resampled_means(
     rng: np.random.Generator,
     sums: np.ndarray[Any, Any],
     counts: np.ndarray[Any, Any],

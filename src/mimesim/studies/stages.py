@@ -91,7 +91,7 @@ def _policy(checkpoint: Path) -> Any:
 def train_the_agent(folder: Path, settings: Settings, report: Reporter) -> dict[str, Any]:
     """Train one arm with multi-turn GRPO against its frozen user."""
     from mimesim.train.agent import AgentConfig, BatchLog, train_agent
-    from mimesim.train.grpo import CsdConfig
+    from mimesim.train.csd import CsdConfig
 
     batches = int(settings["batches"])
 

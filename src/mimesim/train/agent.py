@@ -28,12 +28,16 @@ from mimesim.models.local import quiet_loading
 from mimesim.models.tiny import load_policy
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.seeds import derive, file_fingerprint
-from mimesim.train.coach import Coach, RuleCoach
-from mimesim.train.collect import GymCollector, NoteConfig, World
+from mimesim.train import arms
+from mimesim.train.coach import Coach, CoachConfig, make_coach, read_coach, same_model
+from mimesim.train.collect import GymCollector, World
 from mimesim.train.credit import CreditConfig
+from mimesim.train.csd import CsdConfig, CsdTrainer, check_csd
+from mimesim.train.csd_record import csd_block
 from mimesim.train.folder import training_folder
-from mimesim.train.grpo import CsdConfig, CsdTrainer
-from mimesim.train.rl import BatchLog, Keeper, OnBatch, grpo_arguments, last_means
+from mimesim.train.notes import NoteConfig, check_notes
+from mimesim.train.rl import BatchLog, Keeper, OnBatch, grpo_arguments
+from mimesim.users.base import UserSource
 from mimesim.users.load import make_user
 
 __all__ = ["AgentConfig", "BatchLog", "OnBatch", "train_agent"]
@@ -47,6 +51,7 @@ class AgentConfig:
         init: checkpoint of the warm-started policy.
         out: folder of this run; the result is `out/policy`.
         user: door name of the frozen user. judge: of the judge, where the gym needs one.
+        gym_options: settings of the gym.
         batches: generation batches ("steps" of the paper).
         prompts, group: tasks per batch, rollouts per task.
         minibatches: optimizer steps per batch.
@@ -54,7 +59,9 @@ class AgentConfig:
         clip: lower and upper PPO clip.
         micro_rows: rows per forward.
         save_every: batches between checkpoints; an interrupted run goes on from the last one.
-        coach: `rule` or None; only asked when `csd.alpha` is above 0.
+        coach: `rule`, `user`, `model:<model>`, a table with one of them as its `name`, or None;
+            only asked when `csd.alpha` is above 0.
+        arm: which variant of CSD this is (`train.arms`); None = as the keys say.
     """
 
     init: Path = Path("out/warm-start/policy")
@@ -63,6 +70,7 @@ class AgentConfig:
     gym: str = "support-desk"
     profile: str = "compact"
     judge: str = "rule"
+    gym_options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     batches: int = 150
     prompts: int = 8
@@ -75,10 +83,20 @@ class AgentConfig:
     credit: CreditConfig = field(default_factory=CreditConfig)
     csd: CsdConfig = field(default_factory=CsdConfig)
     notes: NoteConfig = field(default_factory=NoteConfig)
-    coach: str | None = "rule"
+    coach: CoachConfig | str | None = "rule"
+    arm: str | None = None
     micro_rows: int = 8
     save_every: int = 50
     threads: int = 1
+
+    @classmethod
+    def settle(cls, tree: dict[str, Any]) -> None:
+        """Set the keys that the arm decides; see `config.Settling`.
+
+        Raises:
+            ConfigError: another key contradicts the arm.
+        """
+        arms.settle(tree)
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be trained with.
@@ -89,15 +107,13 @@ class AgentConfig:
         check_ranges(self, COUNT, "batches", "prompts", "minibatches", "micro_rows", "save_every")
         check_ranges(self, COUNT, "threads")
         check_ranges(self, POSITIVE, "lr")
-        check_ranges(self, NATURAL, "warmup", "csd.alpha", "csd.beta", "notes.max_noted")
+        check_ranges(self, NATURAL, "warmup")
         check_ranges(self, COUNT, "policy.max_tokens")
         check_ranges(self, POSITIVE, "policy.temperature")
-        for key, value, known in (
-            ("csd.teacher", self.csd.teacher, ("packed", "rows")),
-            ("notes.arm", self.notes.arm, ("note", "placebo")),
-        ):
-            if value not in known:
-                raise ConfigError(f"{key!r} cannot be {value!r}", expected=" or ".join(known))
+        check_csd(self)
+        check_notes(self)
+        read_coach(self.coach)
+        arms.applied(self)
         if self.group < 2:
             raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one task")
         if self.prompts * self.group % self.minibatches:
@@ -111,13 +127,14 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
     """Train, or go on where an interrupted run stopped; return the result record.
 
     Returns:
-        `checkpoint`, `steps`, `curve` (one dict a batch), `csd` (means of its last 25 batches),
-        `notes` counts, `wall_s`, `cpu_s`.
+        `checkpoint`, `steps`, `curve` (one dict a batch), `csd` (see `train.csd_record`), `wall_s`,
+        `cpu_s`.
 
     Raises:
         UsageError: wrong settings or surroundings, or the folder holds another training.
         EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
+    config = arms.applied(config)
     place = {"checkpoint": str(config.out / "policy")}
     with training_folder(config.out, _settings(config)):
         done = config.out / "agent.json"
@@ -149,9 +166,18 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     )
     judged = gym_spec(config.gym, config.profile).needs_judge
     judge = make_judge(config.judge) if judged else None
-    world = World(config.gym, config.profile, make_user(config.user), judge=judge)
+    user, options = make_user(config.user), config.gym_options
+    world = World(config.gym, config.profile, user, judge=judge, options=options)
+    coach, asking = _coach(config, user), read_coach(config.coach)
     collector = GymCollector(
-        world, tasks, tokenizer, config.policy, config.seed, _coach(config), config.notes
+        world,
+        tasks,
+        tokenizer,
+        config.policy,
+        config.seed,
+        coach,
+        config.notes,
+        asking=asking,
     )
     keeper = Keeper(config, ("episode/", "credit/", "csd/"), _Ring(collector), on_batch)
     checkpoint = keeper.last_checkpoint()
@@ -172,6 +198,7 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
         )
         trainer.remove_callback(PrinterCallback)
         with closing(collector):
+            collector.check()
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     model.eval()
     with quiet_loading():
@@ -182,18 +209,24 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
         "user": config.user,
         "seed": config.seed,
         "curve": keeper.curve,
-        "csd": last_means(keeper.curve, "csd/"),
+        "csd": csd_block(config, keeper.curve, coach, asking),
         "wall_s": round(time.monotonic() - started, 1),
         "cpu_s": round(time.process_time() - cpu, 1),
     }
 
 
-def _coach(config: AgentConfig) -> Coach | None:
-    if config.csd.alpha == 0 or config.coach is None:
+def _coach(config: AgentConfig, user: UserSource) -> Coach | None:
+    asking = read_coach(config.coach)
+    if config.csd.alpha == 0 or asking is None:
         return None  # alpha = 0 asks no coach and draws no random number
-    if config.coach != "rule":
-        raise ConfigError(f"unknown coach {config.coach!r}", expected="'rule'")
-    return RuleCoach()
+    coach = make_coach(asking, user)
+    if config.arm == "csd-othercoach" and same_model(coach, user):
+        raise ConfigError(
+            f"the coach is the model of the user, {user.identity.name!r}",
+            where="coach",
+            expected="another model in the arm 'csd-othercoach'",
+        )
+    return coach
 
 
 class _Ring:
@@ -204,15 +237,7 @@ class _Ring:
 
     def numbers(self) -> dict[str, float]:
         """Return what became of the notes of the last batch."""
-        counts = self._collector.counts
-        if not counts.asked:
-            return {}
-        return {
-            "notes/asked": counts.asked,
-            "notes/written": counts.written,
-            "notes/leaked": counts.leaked,
-            "notes/failed": counts.failed,
-        }
+        return self._collector.counts.numbers() if self._collector.coach else {}
 
     def state(self) -> dict[str, Any]:
         """Return the ring."""

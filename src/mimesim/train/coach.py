@@ -1,31 +1,39 @@
 """The coach: turns the user's private thought and next words into a note for the teacher.
 
-Paper: CSD. A note may only state what follows from the public history; a
-mechanical check rejects what leaks. Notes go into teacher rows and noted warm-start rows, never
-into a roll-out prompt (design ruling 4).
+Paper: CSD. A note may only state what follows from the public history. Notes go into teacher rows
+and noted warm-start rows, never into a roll-out prompt (design ruling 4). What a coach may be shown
+is decided in one place (`shown`); asking for the notes of a batch is `train.notes`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
 from mimesim.dialogue.thinking import split
 from mimesim.dialogue.types import CoachNote, PublicMessage, Role, Thought
-from mimesim.errors import EpisodeError
+from mimesim.errors import ConfigError
 from mimesim.models.base import ChatMessage, ChatModel, Sampling
+from mimesim.models.load import make_chat_model, preflight
 from mimesim.prompts import render
 from mimesim.registry import unknown_name
 from mimesim.scenarios.compact import FIELD_NAMES
-from mimesim.seeds import derive, generator
+from mimesim.users.base import UserSource
+from mimesim.users.sources import SimulatorSource
 
 NONE = "NONE"
 """What a coach answers when nothing is actionable."""
 MAX_CHARACTERS = 600
-STYLES = ("prospective", "corrective")
+STYLES = ("prospective", "corrective", "small")
 THOUGHTS = ("after", "before", "both")
+CHANNELS = ("both", "thought", "reaction")
+SHAPES = ("rule", "user", "model:<model>")
+SMALL_WORDS = 40
+SMALL_STOPS = ("\nCONVERSATION", "\nPRIVATE", "\nNOTE")
+"""Where a small model goes on to the next case instead of stopping."""
 NOTE_WORDS = "note wants lacks nothing claims not true and the kind of help"
 
 
@@ -49,6 +57,87 @@ class CoachTurn:
     wish_before: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class CoachExample:
+    """A worked case for the style `small`: public lines, the private side, the note wanted."""
+
+    history: tuple[str, ...]
+    note: str
+    thought: str = ""
+    next_utterance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CoachConfig:
+    """Who the coach is, what it is shown and how it is asked; all but the first three for models.
+
+    Attributes:
+        name: `rule`, `user` (the model behind the frozen user) or `model:<model>`.
+        privileged: False = neither thought nor next words are shown (the ablation arm).
+        channels: what is shown of the private side: both, thought or reaction (the next words).
+        style: prospective (does not see the reply), corrective, or small (for small models).
+        thought: which private thought it sees: after, before or both.
+        leak_check: reject notes that state what only the private part holds.
+        max_tokens: cap of a note; None = 300, small 110.
+        temperature: None = 0, small 0.7.
+        examples: for the style small, instead of our own three.
+        timeout_s: seconds after which one note counts as failed.
+        model_options: what `models.load.make_chat_model` takes, e.g. `cache`.
+    """
+
+    name: str = ""
+    privileged: bool = True
+    channels: str = "both"
+    style: str = "prospective"
+    thought: str = "after"
+    leak_check: bool = True
+    max_tokens: int | None = None
+    temperature: float | None = None
+    examples: tuple[CoachExample, ...] = ()
+    timeout_s: float = 120.0
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check names and numbers.
+
+        Raises:
+            UnknownNameError: a coach, style, thought or channel that does not exist.
+            ConfigError: a number out of range, or a style that this coach does not have.
+        """
+        for kind, value, known in (
+            ("coach style", self.style, STYLES),
+            ("coach thought", self.thought, THOUGHTS),
+            ("coach channels", self.channels, CHANNELS),
+        ):
+            if value not in known:
+                raise unknown_name(kind, value, list(known))
+        if self.name not in ("", "rule", "user") and not self.name.removeprefix("model:"):
+            raise ConfigError("'name' is 'model:' and names no model", expected=SHAPES[-1])
+        if self.name not in ("", "rule", "user") and not self.name.startswith("model:"):
+            raise unknown_name("coach", self.name, list(SHAPES))
+        if self.name == "rule" and self.style != "prospective":
+            raise ConfigError(
+                f"'style' cannot be {self.style!r}: the rule coach names what the customer has not "
+                "said and reads no reply",
+                mend="take coach.name = 'user' or 'model:<model>'",
+            )
+        if self.examples and self.style != "small":
+            raise ConfigError("'examples' are for the style 'small'")
+        check_ranges(self, COUNT, "max_tokens")
+        check_ranges(self, NATURAL, "temperature")
+        check_ranges(self, POSITIVE, "timeout_s")
+
+    @property
+    def sampling(self) -> Sampling:
+        """Return how a note is sampled."""
+        small = self.style == "small"
+        return Sampling(
+            temperature=(0.7 if small else 0.0) if self.temperature is None else self.temperature,
+            max_tokens=self.max_tokens or (110 if small else 300),
+            stop=SMALL_STOPS if small else (),
+        )
+
+
 class Coach(Protocol):
     """Writes notes."""
 
@@ -67,19 +156,41 @@ class Coach(Protocol):
         ...
 
 
+def shown(turn: CoachTurn, config: CoachConfig) -> CoachTurn:
+    """Return the turn as the coach may see it: whatever is withheld from it is not there.
+
+    A scripted user's structured state is its thought in another form and goes the same way.
+    """
+    thinks = config.privileged and config.channels != "reaction"
+    hears = config.privileged and config.channels != "thought"
+    return replace(
+        turn,
+        reply=turn.reply if config.style == "corrective" else "",
+        thought_before=turn.thought_before if thinks and config.thought != "after" else None,
+        thought_after=turn.thought_after if thinks and config.thought != "before" else None,
+        next_utterance=turn.next_utterance if hears else "",
+        wish_before=turn.wish_before if thinks else {},
+    )
+
+
 class RuleCoach:
     """Names what the customer has not said yet, and the request once it was uttered.
 
     Reads the structured private state before the reply (`thought="before"`), states no value.
+    Without that state, which no privilege and the reaction alone take away, it has nothing to say.
     """
 
     name = "rule"
 
+    def __init__(self, config: CoachConfig | None = None) -> None:
+        self.config = config or CoachConfig("rule")
+
     async def note(self, turn: CoachTurn, *, seed: int) -> CoachNote | None:
         """Return the note of the compact desk, None for users without a structured state."""
-        if not turn.wish_before:
+        wish = shown(turn, self.config).wish_before
+        if not wish:
             return None
-        return CoachNote(rule_note(turn.wish_before), "rule")
+        return CoachNote(rule_note(wish), "rule")
 
     async def aclose(self) -> None:
         """Release nothing."""
@@ -94,75 +205,109 @@ def rule_note(wish: Mapping[str, Any]) -> str:
     return f"note wants {wish['intent']} lacks {missing}{claims}"
 
 
-@dataclass(frozen=True, slots=True)
-class CoachConfig:
-    """How a model coach is asked.
+class Thinking(NamedTuple):
+    """How the model behind a coach writes its private block; see `dialogue.thinking.split`."""
 
-    Attributes:
-        style: prospective (does not see the reply) or corrective.
-        thought: which private thought it sees: after, before or both.
-        privileged: False = neither thought nor next words are shown (the ablation arm).
-        leak_check: reject notes that state what only the private part holds.
-    """
-
-    style: str = "prospective"
-    thought: str = "after"
-    privileged: bool = True
-    leak_check: bool = True
-    max_tokens: int = 300
-    temperature: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the names.
-
-        Raises:
-            UnknownNameError: a style or thought that does not exist.
-        """
-        if self.style not in STYLES:
-            raise unknown_name("coach style", self.style, list(STYLES))
-        if self.thought not in THOUGHTS:
-            raise unknown_name("coach thought", self.thought, list(THOUGHTS))
+    expected: bool | None = None
+    prefilled: bool = False
 
 
 class ModelCoach:
-    """A chat model as coach; by default the user model itself."""
+    """A chat model as coach; by default the user model itself.
 
-    def __init__(self, model: ChatModel, config: CoachConfig | None = None) -> None:
+    Args:
+        model: who writes.
+        config: what it is shown and how it is asked.
+        name: its name in records; "" = `model:<name of the model>`.
+        thinking: whether it thinks first; what it thinks is no part of a note.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        config: CoachConfig | None = None,
+        *,
+        name: str = "",
+        thinking: Thinking | None = None,
+    ) -> None:
         self._model = model
+        self.identity = model.identity
+        self._thinking = thinking or Thinking()
         self.config = config or CoachConfig()
-        self.name = f"model:{model.identity.name}"
+        self.name = name or f"model:{model.identity.name}"
 
     async def note(self, turn: CoachTurn, *, seed: int) -> CoachNote | None:
         """Ask the model; reasoning is removed, the text cut to whole words below the cap."""
-        config = self.config
-        prompt = render(
-            f"coach/{config.style}",
-            history=[f"{m.role.value}: {m.content}" for m in turn.history if m.content],
-            reply=turn.reply if config.style == "corrective" else "",
-            thought=_shown_thought(turn, config),
-            next_utterance=turn.next_utterance if config.privileged else "",
-        )
-        sampling = Sampling(temperature=config.temperature, max_tokens=config.max_tokens, seed=seed)
+        prompt = _prompt(shown(turn, self.config), self.config)
+        sampling = replace(self.config.sampling, seed=seed)
         answer = await self._model.chat([ChatMessage("user", prompt)], sampling)
-        text = split(answer.text, finish_reason=answer.finish_reason).text.strip()
+        parts = split(
+            answer.text,
+            thinking=self._thinking.expected,
+            finish_reason=answer.finish_reason,
+            reasoning=answer.reasoning,
+            prefilled=self._thinking.prefilled,
+        )
+        text = parts.text.strip()
+        if self.config.style == "small":
+            text = _one_sentence(text)
         if not text or text.strip(" .").upper() == NONE:
             return None
         return CoachNote(_cut(text), self.name)
+
+    async def preflight(self) -> None:
+        """Check the endpoint of the model, if it has one.
+
+        Raises:
+            EnvironmentFault: it is not fit; one line.
+        """
+        await preflight(self._model)
 
     async def aclose(self) -> None:
         """Release the model."""
         await self._model.aclose()
 
 
-def _shown_thought(turn: CoachTurn, config: CoachConfig) -> str:
-    if not config.privileged:
-        return ""
-    chosen = {
-        "before": (turn.thought_before,),
-        "after": (turn.thought_after,),
-        "both": (turn.thought_before, turn.thought_after),
-    }[config.thought]
-    return "\n".join(t.reveal() for t in chosen if t)
+def _prompt(seen: CoachTurn, config: CoachConfig) -> str:
+    thoughts = [t.reveal() for t in (seen.thought_before, seen.thought_after) if t]
+    given: dict[str, Any] = {
+        "thought": "\n".join(thoughts),
+        "next_utterance": seen.next_utterance,
+        "history": [f"{m.role.value}: {m.content}" for m in seen.history if m.content],
+    }
+    if config.style == "corrective":
+        given["reply"] = seen.reply
+    if config.style == "small":
+        given["history"] = _sanitized(seen.history)
+        given["examples"] = config.examples
+    return render(f"coach/{config.style}", **given)
+
+
+_MARKUP = re.compile(
+    r"```.*?(```|$)"  # fenced blocks
+    r"|<(?P<tag>[\w:.-]*(?:tool|function)[\w:.-]*)[^>]*>.*?(</(?P=tag)>|$)"  # tagged calls
+    r"|<\|[^|>]*\|>"  # special tokens
+    r"|^\s*[\[{]\s*[\"{].*?[\]}]\s*$",  # JSON on lines of its own
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def _sanitized(history: Sequence[PublicMessage]) -> list[str]:
+    """Return spoken words only, a line a message: what tools wrote confuses small models."""
+    lines = []
+    for message in history:
+        words = " ".join(_MARKUP.sub(" ", message.content).split())
+        if words and message.role in (Role.USER, Role.AGENT):
+            lines.append(f"{'Person' if message.role is Role.USER else 'Agent'}: {words}")
+    return lines
+
+
+def _one_sentence(text: str) -> str:
+    """Return the first sentence, 40 words at most, without the heading that models repeat."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    line = re.sub(r"^\s*note\s*:\s*", "", line, flags=re.IGNORECASE).strip().strip('"')
+    first = re.split(r"(?<=[.!?])\s+(?=[A-Z\"'])", line, maxsplit=1)[0]
+    return " ".join(first.split()[:SMALL_WORDS])
 
 
 def _cut(text: str) -> str:
@@ -171,138 +316,56 @@ def _cut(text: str) -> str:
     return text[:MAX_CHARACTERS].rsplit(None, 1)[0]
 
 
-# -- the leak check ------------------------------------------------------------------------
-
-_TOKEN = re.compile(r"[\w@.,:/-]*\w")
-_OPENING = re.compile(r"(^|[.!?]\s+)$")
+# -- from a name to a coach ------------------------------------------------------------------
 
 
-def leaks(note: str, private: str, history: str) -> list[str]:
-    """Return what a note gives away: specifics and 5-word copies of the private text.
+def read_coach(said: CoachConfig | str | None) -> CoachConfig | None:
+    """Return the table of a coach from a recipe's key: a name by itself, or the table.
 
-    A specific is a number, date, id, address or capitalised name that occurs in the private text
-    and not in the public history. Sentence openers are not names.
+    Raises:
+        UnknownNameError: there is no such coach.
+        ConfigError: a table that names no coach.
     """
-    known, hidden = _words(history), _words(private)
-    found = [
-        match.group()
-        for match in _TOKEN.finditer(note)
-        if _specific(match.group(), note[: match.start()])
-        and match.group().casefold() in hidden
-        and match.group().casefold() not in known
-    ]
-    words, known_text, hidden_text = _words(note), " ".join(known), " ".join(hidden)
-    for i in range(len(words) - 4):
-        run = " ".join(words[i : i + 5])
-        if run in hidden_text and run not in known_text:
-            found.append(run)
-    return found
+    if said is None or (isinstance(said, CoachConfig) and said.name):
+        return said
+    if isinstance(said, str):
+        return CoachConfig(said)
+    raise ConfigError("the key 'coach.name' is missing", expected=", ".join(SHAPES))
 
 
-def _specific(token: str, before: str) -> bool:
-    if "@" in token or any(c.isdigit() for c in token):
-        return True
-    return len(token) > 2 and token[0].isupper() and _OPENING.search(before) is None
+def make_coach(config: CoachConfig, user: UserSource) -> Coach:
+    """Make the coach that `config.name` says; the user is the frozen one of the run.
 
-
-def _words(text: str) -> list[str]:
-    return _TOKEN.findall(text.casefold())
-
-
-# -- notes for a batch ---------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class NoteCounts:
-    """What became of the notes asked for."""
-
-    asked: int = 0
-    written: int = 0
-    none: int = 0
-    failed: int = 0
-    leaked: int = 0
-    with_thought: int = 0
-    with_reaction: int = 0
-
-
-async def write_note(
-    coach: Coach, turn: CoachTurn, counts: NoteCounts, *, seed: int, leak_check: bool = True
-) -> CoachNote | None:
-    """Ask for one note; None when there is none, it failed, or it leaks. Everything is counted."""
-    counts.asked += 1
-    counts.with_thought += bool(turn.thought_before or turn.thought_after)
-    counts.with_reaction += bool(turn.next_utterance)
-    try:
-        note = await coach.note(turn, seed=seed)
-    except EpisodeError:
-        counts.failed += 1
-        return None
-    if note is None:
-        counts.none += 1
-        return None
-    if leak_check and leaks(note.text, _private_text(turn), _public_text(turn)):
-        counts.leaked += 1
-        return None
-    counts.written += 1
-    return note
-
-
-def _private_text(turn: CoachTurn) -> str:
-    thoughts = [t.reveal() for t in (turn.thought_before, turn.thought_after) if t]
-    return "\n".join([*thoughts, turn.next_utterance])
-
-
-def _public_text(turn: CoachTurn) -> str:
-    # Not the reply: a note that repeats a value it guessed would tell that the guess was right.
-    return "\n".join(m.content for m in turn.history if m.role is not Role.NOTE)
-
-
-class PlaceboRing:
-    """The last notes of other episodes, from which unrelated notes are drawn."""
-
-    def __init__(self, seed: int, size: int = 256, active_from: int = 8) -> None:
-        self._seed = seed
-        self._size = size
-        self._active_from = active_from
-        self._notes: list[tuple[str, str]] = []
-        self._draws = 0
-
-    def add(self, episode: str, note: str) -> None:
-        """Remember a note; the oldest one falls out."""
-        self._notes = [*self._notes, (episode, note)][-self._size :]
-
-    def draw(self, episode: str, note: str) -> str | None:
-        """Return a note of another episode with another text, None while too few are known."""
-        if len(self._notes) < self._active_from:
-            return None
-        others = [text for owner, text in self._notes if owner != episode and text != note]
-        if not others:
-            return None
-        self._draws += 1
-        return generator(self._seed, "placebo", self._draws).choice(others)
-
-    def state(self) -> dict[str, Any]:
-        """Return the whole state as JSON values, for checkpoints."""
-        return {"notes": [list(n) for n in self._notes], "draws": self._draws}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over a state from `state`."""
-        self._notes = [(owner, text) for owner, text in state["notes"]]
-        self._draws = int(state["draws"])
-
-
-def coach_seed(run_seed: int, episode: str, turn: int) -> int:
-    """Return the seed of one coach call."""
-    return derive(run_seed, "coach", episode, turn)
-
-
-def chosen_turns(count: int, limit: int, has_thought: Sequence[bool], seed: int) -> list[int]:
-    """Return at most `limit` of `count` turns to note: those with a thought first, uniformly.
-
-    `has_thought[t]`: the turn's predecessor produced a thought.
+    Raises:
+        UnknownNameError, UsageError: no such model.
+        ConfigError: `user`, and there is no model behind that user.
     """
-    if count <= limit:
-        return list(range(count))
-    rng = generator(seed, "noted-turns")
-    order = sorted(range(count), key=lambda t: (not has_thought[t], rng.random()))
-    return sorted(order[:limit])
+    if config.name == "rule":
+        return RuleCoach(config)
+    if config.name != "user":
+        model = config.name.removeprefix("model:")
+        return ModelCoach(make_chat_model(model, options=config.model_options), config)
+    served = user.identity.name.startswith("http:")  # whoever serves it answers as the person only
+    if served or not isinstance(user, SimulatorSource):
+        raise ConfigError(
+            f"coach 'user' asks the model behind the user, and {user.identity.name!r} has none "
+            "that can be asked",
+            where="coach",
+            expected="a user such as roleplay:<model> or trained:<path>",
+            mend="take coach = 'rule' or 'model:<model>'",
+        )
+    settings = user.settings
+    return ModelCoach(
+        user.model,
+        config,
+        name=f"user:{user.model.identity.name}",
+        thinking=Thinking(settings.thinking, settings.prefilled),
+    )
+
+
+def same_model(coach: Coach, user: UserSource) -> bool:
+    """Tell whether coach and user are one model at one place."""
+    if not isinstance(coach, ModelCoach) or not isinstance(user, SimulatorSource):
+        return False
+    one, two = coach.identity, user.model.identity
+    return (one.name, one.model, one.endpoint_host) == (two.name, two.model, two.endpoint_host)

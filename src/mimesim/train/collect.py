@@ -19,7 +19,7 @@ from mimesim.envs.base import Observation, StepPrivate, Task
 from mimesim.envs.load import make_gym
 from mimesim.errors import CallerError
 from mimesim.judges.base import Judge
-from mimesim.models.base import ChatCodec
+from mimesim.models.load import preflight
 from mimesim.models.tiny import token_model
 from mimesim.rollout.driver import StepRecord
 from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes
@@ -27,17 +27,9 @@ from mimesim.rollout.limits import Limits
 from mimesim.rollout.policy import PolicyConfig, PolicySource
 from mimesim.rollout.tokens import TokenRollout
 from mimesim.seeds import derive
-from mimesim.train.coach import (
-    Coach,
-    CoachTurn,
-    NoteCounts,
-    PlaceboRing,
-    chosen_turns,
-    coach_seed,
-    write_note,
-)
+from mimesim.train.coach import Coach, CoachConfig, CoachTurn
 from mimesim.train.grpo import Sample
-from mimesim.train.teacher import NotedTurn
+from mimesim.train.notes import NoteConfig, NoteCounts, NoteTaker, PlaceboRing, Talk
 from mimesim.users.base import User, UserSource
 
 
@@ -48,6 +40,7 @@ class World:
     Attributes:
         action_format: how a reply becomes an action.
         limits: loop detection is off, since scripted customers repeat themselves by design.
+        options: settings of the gym.
     """
 
     gym: str
@@ -56,23 +49,7 @@ class World:
     action_format: str = "line"
     limits: Limits = Limits(detect_loops=False, empty_retries=0)
     judge: Judge | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NoteConfig:
-    """Which notes the teacher gets.
-
-    Attributes:
-        debias: score every note against an unrelated one as well.
-        max_noted: most noted turns of an episode.
-        leak_check: reject notes that give private specifics away.
-        arm: `note` as written, or `placebo`: an unrelated note in its place (control arm).
-    """
-
-    debias: bool = True
-    max_noted: int = 16
-    leak_check: bool = True
-    arm: str = "note"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Listener:
@@ -119,7 +96,9 @@ class GymCollector:
         tokenizer: of the policy.
         seed: run seed of the rollouts.
         coach: writes notes; None = none are asked for.
+        notes: which turns get one.
         counts: what became of the notes of the last batch.
+        asking: what a coach may see and how long it may take; None = everything, and no limit.
     """
 
     world: World
@@ -130,6 +109,7 @@ class GymCollector:
     coach: Coach | None = None
     notes: NoteConfig = field(default_factory=NoteConfig)
     counts: NoteCounts = field(default_factory=NoteCounts)
+    asking: CoachConfig | None = None
     ring: PlaceboRing = field(init=False)
     _loop: asyncio.Runner = field(init=False, repr=False, default_factory=asyncio.Runner)
 
@@ -146,6 +126,18 @@ class GymCollector:
             return self._loop.run(self._collect(rows, model, batch))
         finally:
             model.train(was_training)
+
+    def check(self) -> None:
+        """Check the endpoints of user, judge and coach before the first batch.
+
+        Raises:
+            EnvironmentFault: one of them is not fit; one line.
+        """
+        self._loop.run(self._check())
+
+    async def _check(self) -> None:
+        for party in (self.world.user, self.world.judge, self.coach):
+            await preflight(party)
 
     def close(self) -> None:
         """Release user, judge and coach."""
@@ -172,6 +164,7 @@ class GymCollector:
                 profile=self.world.profile,
                 user=_present(user),
                 judge=self.world.judge,
+                options=self.world.options or None,
             ),
             action_format=get_format(self.world.action_format),
             user=self.world.user,
@@ -185,13 +178,27 @@ class GymCollector:
         )
         jobs = self._jobs(rows)
         summary = await run_episodes(jobs, cast, config)
-        samples = []
-        for job, episode in zip(jobs, summary.episodes, strict=True):
-            sample = as_sample(episode, source.take(episode.id), f"{batch}/{job.task.id}")
-            turns = listener.turns.get(episode.id, [])
-            noted = await self._noted(sample, turns, f"{batch}/{episode.id}", policy.codec)
-            samples.append(replace(sample, noted=noted))
+        samples = [
+            as_sample(episode, source.take(episode.id), f"{batch}/{job.task.id}")
+            for job, episode in zip(jobs, summary.episodes, strict=True)
+        ]
+        if self.coach is None:
+            return samples
+        talks = {
+            place: Talk(f"{batch}/{episode.id}", sample.tokens, listener.turns[episode.id])
+            for place, (sample, episode) in enumerate(zip(samples, summary.episodes, strict=True))
+            if sample.tokens is not None and sample.valid
+        }
+        context = int(model.config.max_position_embeddings)
+        notes = await self._taker(self.coach, context).take(list(talks.values()), policy.codec)
+        for place, noted in zip(talks, notes, strict=True):
+            samples[place] = replace(samples[place], noted=noted)
         return samples
+
+    def _taker(self, coach: Coach, context: int) -> NoteTaker:
+        return NoteTaker(
+            coach, self.asking, self.notes, self.seed, self.counts, self.ring, context
+        )
 
     def _jobs(self, rows: Sequence[Mapping[str, Any]]) -> list[Job]:
         """Return one job a row; the members of a group are trials of one task."""
@@ -201,45 +208,6 @@ class GymCollector:
             members[index] = members.get(index, -1) + 1
             jobs.append(Job(self.tasks[index], trial=members[index]))
         return jobs
-
-    async def _noted(
-        self, sample: Sample, turns: Sequence[CoachTurn], episode: str, codec: ChatCodec
-    ) -> tuple[NotedTurn, ...]:
-        if self.coach is None or sample.tokens is None or not sample.valid:
-            return ()
-        spans = sample.tokens.spans[: len(turns)]
-        thought = [bool(t.thought_before) for t in turns]
-        seed = derive(self.seed, "noted", episode)
-        noted = []
-        for index in chosen_turns(len(spans), self.notes.max_noted, thought, seed):
-            if sample.tokens.completion_ids[spans[index].end - 1] != codec.end_id:
-                continue  # cut mid-sentence: not noted
-            note = await write_note(
-                self.coach,
-                turns[index],
-                self.counts,
-                seed=coach_seed(self.seed, episode, index),
-                leak_check=self.notes.leak_check,
-            )
-            if note is None:
-                continue
-            real, placebo = note.text, self.ring.draw(episode, note.text)
-            self.ring.add(episode, note.text)
-            if self.notes.arm == "placebo":
-                if placebo is None:
-                    continue
-                real, placebo = placebo, None
-            span = spans[index]
-            noted.append(
-                NotedTurn(
-                    span.start,
-                    span.end,
-                    span.header,
-                    tuple(codec.note_ids(real)),
-                    tuple(codec.note_ids(placebo)) if self.notes.debias and placebo else None,
-                )
-            )
-        return tuple(noted)
 
 
 def _present(user: User | None) -> User:

@@ -1,9 +1,7 @@
-"""Agent RL on TRL: multi-turn GRPO with our credit, and CSD as one more additive loss.
+"""Agent RL on TRL: multi-turn GRPO whose rollouts, masks and (B, C) advantages are ours.
 
-Two trainers, read top to bottom. `CreditTrainer` is GRPO whose rollouts, masks and (B, C)
-advantages are ours. `CsdTrainer` adds the live teacher and the gated likelihood; with alpha = 0 it
-does nothing at all, bit for bit. The hooks H1 to H6 are where it enters TRL, pinned to TRL 1.16
-and guarded by a contract test. Shapes: B rows, P prompt columns, C completion columns.
+`train.csd` adds coached self-distillation to it. The hooks H1 to H6 are where it enters TRL, pinned
+to TRL 1.16 and guarded by a contract test. Shapes: B rows, P prompt columns, C completion columns.
 """
 
 from __future__ import annotations
@@ -19,16 +17,7 @@ from trl import GRPOTrainer
 from mimesim.errors import CallerError
 from mimesim.rollout.tokens import TokenRollout, TurnSpan
 from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign
-from mimesim.train.losses import csd_gate, csd_loss, masked_mean
-from mimesim.train.teacher import (
-    NotedTurn,
-    TeacherScores,
-    branches,
-    pack,
-    scatter,
-    score_packed,
-    score_rows,
-)
+from mimesim.train.teacher import NotedTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +47,6 @@ class Collector(Protocol):
     def collect(self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int) -> list[Sample]:
         """Run the episodes of generation batch number `batch`. Must not raise for one episode."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class CsdConfig:
-    """Coached self-distillation.
-
-    Attributes:
-        alpha: weight of the loss; 0 = plain GRPO, nothing of CSD runs.
-        beta: gate sharpness; 0 = constant gate.
-        teacher: `packed` (one row an episode, pure-attention models) or `rows`.
-        null_probe: score the first batch once with empty notes and log the gap, which must be 0.
-    """
-
-    alpha: float = 0.0
-    beta: float = 5.0
-    teacher: str = "packed"
-    null_probe: bool = True
 
 
 def recorded_reward(prompts: list[Any], *, episode_reward: list[Any], **_: Any) -> list[Any]:
@@ -223,141 +195,3 @@ def _used_columns(mask: Tensor, keep: int) -> tuple[int, int]:
     columns = mask.any(0).nonzero().squeeze(1)
     start = mask.shape[1] - keep
     return min(int(columns[0]), start - 1), max(int(columns[-1]) + 1, start + 1)
-
-
-class CsdTrainer(CreditTrainer):
-    """GRPO plus alpha times CSD: same reply, note in the context, gap becomes a token weight."""
-
-    loss_is_scaled_for_ga = True
-
-    def __init__(self, *args: Any, csd: CsdConfig, **kwargs: Any) -> None:
-        self._csd = csd
-        self._student: Tensor | None = None
-        self._probe_due = csd.null_probe
-        super().__init__(*args, **kwargs)
-
-    # H2: which turns are noted
-    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        out = super()._generate_and_score_completions(inputs)
-        if self._csd.alpha == 0:
-            return out
-        mask = torch.zeros(out["completion_ids"].shape, device=out["completion_ids"].device)
-        noted = [list(s.noted) if s.valid and s.tokens else [] for s in self._samples]
-        for i, turns in enumerate(noted):
-            for turn in turns:
-                mask[i, turn.start : turn.end] = 1
-        out["csd_rows"] = noted
-        out["csd_mask"] = mask
-        out["csd_num_items"] = self.accelerator.gather(mask.sum()).sum()
-        return out
-
-    # H3: keep the student's own forward
-    def _get_per_token_logps_and_entropies(
-        self, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        logps, entropies, aux = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        self._student = logps if torch.is_grad_enabled() else self._student
-        return logps, entropies, aux
-
-    # H4: the loss
-    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
-        if self._csd.alpha == 0 or not torch.is_grad_enabled():
-            return super()._compute_loss(model, inputs)
-        with torch.no_grad():
-            scores = self._teach(model, inputs)
-        loss: Tensor = super()._compute_loss(model, inputs)
-        student, self._student = self._student, None
-        assert student is not None
-        if self._probe_due:
-            self._probe_due = False
-            self._null_probe(model, inputs, student.detach())
-        mask = inputs["csd_mask"] * inputs["completion_mask"]
-        reference = torch.where(scores.has_placebo, scores.placebo, student.detach())
-        gap = scores.noted - reference
-        norm = inputs["csd_num_items"].clamp(min=1.0) / self.accelerator.num_processes
-        norm = norm * self.current_gradient_accumulation_steps / self.args.steps_per_generation
-        term = csd_loss(student, gap, mask, beta=self._csd.beta, norm=norm)
-        self._log_csd(term, gap, mask, scores, student.detach())
-        return loss + self._csd.alpha * term
-
-    def _teach(self, model: Any, inputs: dict[str, Any]) -> TeacherScores:
-        return teacher_scores(
-            model,
-            inputs,
-            inputs["csd_rows"],
-            form=self._csd.teacher,
-            trainer=self,
-        )
-
-    def _null_probe(self, model: Any, inputs: dict[str, Any], student: Tensor) -> None:
-        empty = [
-            [NotedTurn(t.start, t.end, t.header, ()) for t in turns] for turns in inputs["csd_rows"]
-        ]
-        with torch.no_grad():
-            scores = teacher_scores(model, inputs, empty, form=self._csd.teacher, trainer=self)
-        gap = ((scores.noted - student) * inputs["csd_mask"]).abs().max()
-        self._metrics["train"]["csd/null_gap"].append(gap.item())
-
-    def _log_csd(
-        self, term: Tensor, gap: Tensor, mask: Tensor, scores: TeacherScores, student: Tensor
-    ) -> None:
-        log = self._metrics["train"]
-        gate = csd_gate(gap, self._csd.beta)
-        real = (scores.noted - student).abs()
-        placebo = (scores.placebo - student).abs()
-        log["csd/loss"].append(term.item())
-        log["csd/gap_mean"].append(masked_mean(gap, mask).item())
-        log["csd/gap_positive"].append(masked_mean((gap > 0).float(), mask).item())
-        log["csd/gate_mean"].append(masked_mean(gate, mask).item())
-        log["csd/real_abs"].append(masked_mean(real, mask).item())
-        if bool(scores.has_placebo.any()):
-            log["csd/placebo_abs"].append(masked_mean(placebo, mask * scores.has_placebo).item())
-        log["csd/debiased"].append(masked_mean(scores.has_placebo.float(), mask).item())
-        log["csd/noted_tokens"].append(mask.sum().item())
-
-
-def teacher_scores(
-    model: Any,
-    inputs: Mapping[str, Any],
-    turns: Sequence[Sequence[NotedTurn]],
-    *,
-    form: str,
-    trainer: CreditTrainer,
-) -> TeacherScores:
-    """Score the noted turns of one micro-batch with the current weights.
-
-    Args:
-        model: the current weights, wrapped as the trainer has it.
-        inputs: the trainer's micro-batch (`prompt_ids`, `prompt_mask`, ...).
-        turns: noted turns per row.
-        form: `packed` or `rows`.
-        trainer: whose forward, temperature and batch size are used.
-    """
-    shape, device = inputs["completion_ids"].shape, inputs["completion_ids"].device
-    found = branches(
-        _unpadded(inputs["prompt_ids"], inputs["prompt_mask"]),
-        _unpadded(inputs["completion_ids"], inputs["completion_mask"]),
-        turns,
-    )
-    pad_id = trainer._tokenizer.pad_token_id
-    batch = trainer._micro_rows
-    if form == "packed":
-        plain = trainer.accelerator.unwrap_model(model)
-        heat = trainer.temperature
-        pairs = score_packed(plain, pack(found), temperature=heat, batch=batch, pad_id=pad_id)
-        return scatter([b for b, _ in pairs], [s for _, s in pairs], shape, device)
-
-    def score(ids: Tensor, mask: Tensor, keep: int) -> Tensor:
-        logps, _, _ = GRPOTrainer._get_per_token_logps_and_entropies(
-            trainer, model, ids.to(device), mask.to(device), keep
-        )
-        return logps
-
-    own = torch.tensor(-(-len(found) // batch), device=device)
-    rounds = int(trainer.accelerator.gather(own).max())
-    scores = score_rows(found, score, batch=batch, rounds=rounds, pad_id=pad_id)
-    return scatter(found, scores, shape, device)
-
-
-def _unpadded(ids: Tensor, mask: Tensor) -> list[list[int]]:
-    return [row[keep.bool()].tolist() for row, keep in zip(ids, mask, strict=True)]

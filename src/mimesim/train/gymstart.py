@@ -7,7 +7,7 @@ to be learnt. The tokenizer is made of the words that were said.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ class ShownConfig:
         rows: conversations.
         agents: kinds of the gym's own agents with their shares.
         slips: probability that a move is a random one instead.
+        gym_options: settings of the gym.
     """
 
     gym: str = "function"
@@ -50,6 +51,7 @@ class ShownConfig:
     rows: int = 8_000
     agents: tuple[tuple[str, float], ...] = (("patient", 0.4), ("eager", 0.6))
     slips: float = 0.0
+    gym_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no run.
@@ -145,7 +147,9 @@ async def demonstrate(shown: ShownConfig, seed: int) -> list[Shown]:
     for task in tasks:
         rng = generator(seed, "shown", task.id)
         user = users.start(task.scenario, seed=rng.getrandbits(62))
-        env = make_gym(shown.gym, profile=profile, user=user, judge=judge)
+        env = make_gym(
+            shown.gym, profile=profile, user=user, judge=judge, options=shown.gym_options or None
+        )
         kind = rng.choices(kinds, shares)[0]
         talks.append(await _play(env, task, kind, shown.slips, rng.getrandbits(62)))
     await users.aclose()

@@ -3,13 +3,14 @@
 Two forms that must agree: `rows` renders one row per noted turn, `packed` one row per episode
 whose branches share the conversation through a block mask. A prefix is the student's own ids with
 the note's ids put right before the assistant header; nothing is re-rendered.
-Shapes: B rows, P prompt columns (left-padded), C completion columns (right-padded).
+Shapes: B rows, P prompt columns (left-padded), C completion columns (right-padded); n reply tokens,
+V words of the vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
@@ -24,8 +25,10 @@ class NotedTurn:
 
     Attributes:
         start, end: the reply in the completion, half-open.
-        header: tokens of the assistant header right before the reply.
-        note_ids: the note as one user message; empty = the null probe.
+        header: tokens between the note and the reply: the assistant header, and for an inline note
+            the end of the message before it as well.
+        note_ids: the note as one user message, or as more words of the last one; empty = the null
+            probe.
         placebo_ids: an unrelated note; None = not debiased.
     """
 
@@ -162,7 +165,9 @@ def pack(found: Sequence[Branch]) -> list[PackedRow]:
     return rows
 
 
-def packed_mask(rows: Sequence[PackedRow], width: int) -> Tensor:
+def packed_mask(
+    rows: Sequence[PackedRow], width: int, dtype: torch.dtype = torch.float32
+) -> Tensor:
     """Return the additive float mask (b, 1, width, width): 0 = may look, the lowest = may not.
 
     Float on purpose: a bool mask is silently wrong with eager attention (design ruling 5).
@@ -176,53 +181,127 @@ def packed_mask(rows: Sequence[PackedRow], width: int) -> Tensor:
             allowed[i, block, :context] = True
             allowed[i, block, block] = _lower(size)
         allowed[i, len(row.ids) :, 0] = True  # padding must look somewhere
-    lowest = torch.finfo(torch.float32).min
-    return torch.where(allowed, 0.0, lowest)[:, None]
+    mask = torch.zeros(allowed.shape, dtype=dtype)
+    return mask.masked_fill_(~allowed, torch.finfo(dtype).min)[:, None]
 
 
 def _lower(size: int) -> Tensor:
     return torch.ones(size, size, dtype=torch.bool).tril()
 
 
+Reader = Callable[[Branch, Tensor], Tensor]
+"""(branch, log-probs (n, V) of its reply's places) -> what is kept of them, (n, ...)."""
+
+
+def sampled(branch: Branch, logps: Tensor) -> Tensor:
+    """Read the log-probs (n,) of the tokens that were sampled."""
+    reply = torch.tensor(branch.reply, device=logps.device)
+    return logps.gather(1, reply[:, None]).squeeze(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Reads (n, K + 2): the sampled token, K chosen ones, and the bucket of all others.
+
+    The chosen ones are the K likeliest of the student, so its branches are read first.
+
+    Attributes:
+        count: K; a smaller vocabulary leaves one word for the bucket.
+        ids: what was chosen, by (row, start) of the reply.
+    """
+
+    count: int
+    ids: dict[tuple[int, int], Tensor] = field(default_factory=dict)
+
+    def __call__(self, branch: Branch, logps: Tensor) -> Tensor:
+        """Read one branch; see `Reader`."""
+        key = (branch.row, branch.start)
+        if key not in self.ids:
+            count = min(self.count, logps.shape[1] - 1)
+            self.ids[key] = logps.detach().topk(count, dim=1).indices
+        ids = self.ids[key]
+        rest = logps.scatter(1, ids, -torch.inf).logsumexp(1, keepdim=True)
+        return torch.cat((sampled(branch, logps)[:, None], logps.gather(1, ids), rest), 1)
+
+
 def score_packed(
-    model: Any, rows: Sequence[PackedRow], *, temperature: float, batch: int, pad_id: int
+    model: Any,
+    rows: Sequence[PackedRow],
+    *,
+    temperature: float,
+    batch: int,
+    pad_id: int,
+    read: Reader = sampled,
 ) -> list[tuple[Branch, Tensor]]:
     """Score packed rows, `batch` at a time, sorted by length; pure-attention models only."""
     scored: list[tuple[Branch, Tensor]] = []
-    ordered = sorted(rows, key=lambda r: len(r.ids))
-    for start in range(0, len(ordered), batch):
-        chunk = ordered[start : start + batch]
-        width = max(len(row.ids) for row in chunk)
-        ids = torch.full((len(chunk), width), pad_id, dtype=torch.long)
-        positions = torch.zeros_like(ids)
-        for i, row in enumerate(chunk):
-            ids[i, : len(row.ids)] = torch.tensor(row.ids)
-            positions[i, : len(row.ids)] = torch.tensor(row.positions)
-        hidden = model.base_model(
-            input_ids=ids,
-            attention_mask=packed_mask(chunk, width),
-            position_ids=positions,
-            use_cache=False,
-        ).last_hidden_state
-        scored += _read_packed(model, chunk, hidden, temperature)
+    for chunk in _chunks(rows, batch):
+        ids, positions = _right_padded(chunk, pad_id)
+        mask = packed_mask(chunk, ids.shape[1], model.dtype)
+        hidden = _hidden(model, ids, mask, position_ids=positions.to(model.device))
+        scored += _read(model, chunk, hidden, temperature, read)
     return scored
 
 
-def _read_packed(
-    model: Any, chunk: Sequence[PackedRow], hidden: Tensor, temperature: float
+def score_apart(
+    model: Any,
+    found: Sequence[Branch],
+    *,
+    temperature: float,
+    batch: int,
+    pad_id: int,
+    read: Reader = sampled,
 ) -> list[tuple[Branch, Tensor]]:
-    """Return the log-probs of every branch's reply from hidden states (b, width, d)."""
+    """Score one row per branch in the same way, for models that take no block mask."""
+    scored: list[tuple[Branch, Tensor]] = []
+    for chunk in _chunks([pack([branch])[0] for branch in found], batch):
+        ids, _ = _right_padded(chunk, pad_id)
+        mask = torch.zeros_like(ids)
+        for i, row in enumerate(chunk):
+            mask[i, : len(row.ids)] = 1
+        scored += _read(model, chunk, _hidden(model, ids, mask), temperature, read)
+    return scored
+
+
+def _chunks(rows: Sequence[PackedRow], batch: int) -> Iterator[list[PackedRow]]:
+    ordered = sorted(rows, key=lambda r: len(r.ids))
+    return (ordered[start : start + batch] for start in range(0, len(ordered), batch))
+
+
+def _right_padded(chunk: Sequence[PackedRow], pad_id: int) -> tuple[Tensor, Tensor]:
+    width = max(len(row.ids) for row in chunk)
+    ids = torch.full((len(chunk), width), pad_id, dtype=torch.long)
+    positions = torch.zeros_like(ids)
+    for i, row in enumerate(chunk):
+        ids[i, : len(row.ids)] = torch.tensor(row.ids)
+        positions[i, : len(row.ids)] = torch.tensor(row.positions)
+    return ids, positions
+
+
+def _hidden(model: Any, ids: Tensor, mask: Tensor, **more: Tensor) -> Tensor:
+    """Return the last hidden states (b, width, d), the vocabulary left out."""
+    output = model.base_model(
+        input_ids=ids.to(model.device),
+        attention_mask=mask.to(model.device),
+        use_cache=False,
+        **more,
+    )
+    hidden: Tensor = output.last_hidden_state
+    return hidden
+
+
+def _read(
+    model: Any, chunk: Sequence[PackedRow], hidden: Tensor, temperature: float, read: Reader
+) -> list[tuple[Branch, Tensor]]:
+    """Return what is read of every branch's reply from hidden states (b, width, d)."""
     where: list[tuple[int, int]] = []
-    tokens: list[int] = []
     members: list[Branch] = []
     for i, row in enumerate(chunk):
         for offset, _, branch in row.parts:
             first = offset + len(branch.note) + len(branch.header) - 1
             where += [(i, first + k) for k in range(len(branch.reply))]
-            tokens += branch.reply
             members.append(branch)
-    index = torch.tensor(where)
+    index = torch.tensor(where, device=hidden.device)
     logits = model.get_output_embeddings()(hidden[index[:, 0], index[:, 1]]).float() / temperature
-    scores = logits.log_softmax(-1).gather(1, torch.tensor(tokens)[:, None]).squeeze(1)
-    parts = scores.split([len(b.reply) for b in members])
-    return list(zip(members, parts, strict=True))
+    parts = logits.log_softmax(-1).split([len(b.reply) for b in members])
+    return [(branch, read(branch, part)) for branch, part in zip(members, parts, strict=True)]

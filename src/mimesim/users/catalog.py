@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.dialogue.stop import END_MARKER
+from mimesim.models.endpoint import redact
 from mimesim.prompts import prompt_hash
 from mimesim.registry import unknown_name
 from mimesim.scenarios.types import BehaviorUse, Scenario, Withhold
 from mimesim.users import briefing
 from mimesim.users.load import REGISTRY
+from mimesim.users.presets import PREFIX, find, presets, resolve
 from mimesim.users.settings import TRAINED, trained_as
 
 
@@ -75,7 +77,11 @@ def catalog() -> list[Entry]:
     """Return every kind of user; kinds of extensions come last."""
     rows = [Entry(f"scripted:{kind}", summary) for kind, summary in _SCRIPTED.items()]
     rows += [Entry(name, summary) for name, summary in _BACKED.values()]
-    known = {"scripted", *_BACKED}
+    rows += [
+        Entry(f"{PREFIX}{name}", f"{one.title}, {one.plays}: {one.weights or one.model}")
+        for name, one in presets().items()
+    ]
+    known = {"scripted", "preset", *_BACKED}
     return rows + [Entry(name, "extension") for name in REGISTRY.names() if name not in known]
 
 
@@ -88,6 +94,8 @@ def describe(name: str) -> dict[str, Any]:
     family, _, rest = name.partition(":")
     if family in _BACKED:
         return _backed(family, rest)
+    if name.startswith(PREFIX):
+        return _preset(rest)
     for entry in catalog():
         if entry.name == name:
             return entry.as_json()
@@ -108,4 +116,21 @@ def _backed(family: str, rest: str) -> dict[str, Any]:
             thinking=said is not None and said.thinking,
             end_marker=said.end_marker if said else END_MARKER,
         ),
+    }
+
+
+def _preset(name: str) -> dict[str, Any]:
+    preset = find(name)
+    door, settings = resolve(name)
+    return {
+        "name": f"{PREFIX}{preset.name}",
+        "family": "preset",
+        "stands_for": redact(door),
+        "settings": settings,
+        "address_from": preset.variable,
+        "key_from": preset.key or "no key is needed",
+        "weights": preset.weights,
+        "source": preset.source,
+        "note": preset.note,
+        "tags": dict(preset.tags),
     }

@@ -16,6 +16,7 @@ REGISTRY = Registry(
         "roleplay": "mimesim.users.roleplay:make",
         "trained": "mimesim.users.sources:make_trained",
         "http": "mimesim.users.sources:make_served",
+        "preset": "mimesim.users.presets:make",
     },
 )
 """Families of users. A factory takes the words after the colon and the options."""
@@ -26,6 +27,7 @@ _SHAPES = {
     "roleplay": "roleplay:<model>, e.g. roleplay:embedded",
     "trained": "trained:<path>, e.g. trained:out/user",
     "http": "http:<url>, e.g. http://127.0.0.1:8000/v1",
+    "preset": "preset:<name>, e.g. preset:gpt-5.6",
 }
 
 
@@ -33,8 +35,8 @@ def make_user(name: str, *, options: Mapping[str, Any] | None = None) -> UserSou
     """Make the kind of user that `name` says.
 
     Args:
-        name: `scripted:<kind>`, `roleplay:<model>`, `trained:<path>`, `http:<url>` or the name of
-            an extension.
+        name: `scripted:<kind>`, `roleplay:<model>`, `trained:<path>`, `http:<url>`,
+            `preset:<name>` or the name of an extension.
         options: settings of that family (`users.settings.Settings` for model-backed ones).
 
     Raises:

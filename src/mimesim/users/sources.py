@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mimesim.dialogue.types import Identity
+from mimesim.errors import EnvironmentFault
 from mimesim.models.base import ChatModel
 from mimesim.models.endpoint import redact
 from mimesim.models.load import make_chat_model, preflight
@@ -46,9 +47,15 @@ class SimulatorSource:
         """Check the endpoint before a run.
 
         Raises:
-            EnvironmentFault: it is not fit; one line.
+            EnvironmentFault: it is not fit; one line that names the user.
         """
-        await preflight(self.model)
+        try:
+            await preflight(self.model)
+        except EnvironmentFault as error:
+            where = f"user {self.identity.name}" + (f", {error.where}" if error.where else "")
+            raise EnvironmentFault(
+                error.what, where=where, expected=error.expected, mend=error.mend
+            ) from error
 
     async def aclose(self) -> None:
         """Release the model."""

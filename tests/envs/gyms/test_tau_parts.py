@@ -29,7 +29,7 @@ from mimesim.errors import ConfigError, DataError
 from mimesim.seeds import generator
 from mimesim.users.load import make_user
 from mimesim.users.scripted.kinds import CHARACTERS
-from tests.support.tau import Customer, line, run, say, started, use
+from tests.support.tau import Customer, line, run, say, says, started, use
 from tests.support.tau import told as heard
 
 SHOP = world.shop()
@@ -269,6 +269,19 @@ def test_options_that_cannot_be_used() -> None:
     for options in ({"max_turns": 0}, {"max_turns": "9"}, {"turns": 3}):
         with pytest.raises(ConfigError):
             make_gym("tau", user=Customer(), options=options)
+
+
+def test_brief_instructions_are_words_of_the_vocabulary_and_leave_the_policy_out() -> None:
+    task = TASKS[0]
+
+    async def shown(options: Mapping[str, Any]) -> str:
+        gym = make_gym("tau", user=Customer(says("hi")), options=options)
+        return (await gym.reset(task, seed=1)).system
+
+    whole, brief = (asyncio.run(shown(options)) for options in ({}, {"brief": True}))
+    assert world.shop().policy in whole
+    assert len(brief.split()) < 12
+    assert set(brief.split()) <= set(vocabulary())
 
 
 def test_a_stored_first_message_is_needed_where_it_is_shown() -> None:

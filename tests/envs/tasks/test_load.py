@@ -17,6 +17,7 @@ from mimesim.envs.tasks.load import (
     load_rows,
     load_task,
     make_env,
+    make_task,
     task_of,
 )
 from mimesim.envs.tasks.partner import RulePartner, make_partner
@@ -165,3 +166,13 @@ def test_a_task_of_somebody_else_is_found_by_its_path() -> None:
     assert kind.info.name == "parrot"
     assert play(task, "hello").reward == 1.0
     assert play(task, "bye").reward == 0.0
+
+
+def test_rows_of_a_task_by_path_lead_back_to_it(tmp_path: Path) -> None:
+    path = "tests.envs.tasks.parrot:TASK"
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"word": "hello"}\n', encoding="utf-8")
+    for task in (load_rows(path, place=str(rows)).tasks[0], make_task(path, {"word": "x"}, "test")):
+        assert task_of(task) is load_task(path)
+        assert task.id.startswith("parrot-")
+        assert play(task, str(task.public["word"])).reward == 1.0

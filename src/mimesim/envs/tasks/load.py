@@ -170,7 +170,7 @@ def make_task(name: str, fields: Mapping[str, Any], split: str) -> Task:
         Unfit: the fields make no row.
     """
     kind = load_task(name)
-    return _task(kind.info, kind.read(fields), split)
+    return _task(name, kind.read(fields), split)
 
 
 def load_rows(
@@ -202,7 +202,7 @@ def load_rows(
     own = place is None
     found = _own_rows(kind.info) if place is None else records(place, on_reject=reject)
     counts: Counter[str] = Counter()
-    tasks = list(_tasks(kind, found, split, counts, rejects, None if own else limit))
+    tasks = list(_tasks(name, found, split, counts, rejects, None if own else limit))
     if own:
         tasks = [task for task in _parted(tasks) if task.split == split][:limit]
     counts.update(tasks=len(tasks))
@@ -225,14 +225,14 @@ def _own_rows(info: TaskInfo) -> Iterator[Record]:
 
 
 def _tasks(
-    kind: UserTask[Any],
+    name: str,
     found: Iterable[Record],
     split: str,
     counts: Counter[str],
     rejects: list[Reject],
     limit: int | None,
 ) -> Iterator[Task]:
-    seen: dict[str, str] = {}
+    kind, seen = load_task(name), dict[str, str]()
     for where, value in found:
         if limit is not None and len(seen) >= limit:
             return
@@ -243,7 +243,7 @@ def _tasks(
                 counts["other_task"] += 1
                 continue
             row = kind.read(extra)
-            task = _task(kind.info, row, split)
+            task = _task(name, row, split)
             if task.id in seen:
                 raise Unfit("duplicate", f"the same row as {seen[task.id]}")
         except Unfit as unfit:
@@ -272,12 +272,13 @@ def _fields(info: TaskInfo, value: Any) -> dict[str, Any] | None:
     return raw_fields(extra)
 
 
-def _task(info: TaskInfo, row: Row, split: str) -> Task:
+def _task(name: str, row: Row, split: str) -> Task:
+    """Return the task line of a row; it keeps the door name, by which its task is found again."""
     content = jsonio.canonical([row.public, row.hidden])
     row_id = row.id or seeds.fingerprint(content, 12)
     return Task(
-        gym=PREFIX + info.name,
-        id=f"{info.name}-{row_id}",
+        gym=PREFIX + name,
+        id=f"{load_task(name).info.name}-{row_id}",
         split=split,
         groups=row.groups or (f"row:{row_id}",),
         public=row.public,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mimesim.errors import DataError
 from mimesim.registry import unknown_name
 
 BEHAVIORS = tuple(f"B{n}" for n in range(1, 14))
@@ -65,6 +66,7 @@ def character(kind: str, authored: Authored, rng: random.Random) -> Character:
 
     Raises:
         UnknownNameError: no such kind.
+        DataError: the scenario wants a behavior that no script plays.
     """
     if kind not in KINDS:
         raise unknown_name("scripted user", kind, list(KINDS))
@@ -75,4 +77,18 @@ def character(kind: str, authored: Authored, rng: random.Random) -> Character:
         chosen = (rng.choice(BEHAVIORS),)
     if not chosen:
         return CHARACTERS["neutral"]
+    odd = set(chosen).difference(BEHAVIORS)
+    if odd:
+        raise DataError(
+            f"scripted customers cannot play behavior {min(odd)!r}",
+            expected="B1 to B13",
+            mend="let a model play it, e.g. --user roleplay:<model>",
+        )
     return Character(CHARACTERS[chosen[0]].volunteers, chosen)
+
+
+def plays(kind: str, wanted: Sequence[str]) -> bool:
+    """Tell whether `kind` plays the `wanted` behaviors of a scenario, and no others."""
+    if kind == "realistic":
+        return set(BEHAVIORS).issuperset(wanted)
+    return set(CHARACTERS[kind].behaviors) == set(wanted)

@@ -68,7 +68,7 @@ class TauGym(TurnGym[State]):
 
     SPEC = SPEC
     STATE = State
-    OPTIONS: ClassVar[Mapping[str, Any]] = {"max_turns": MAX_STEPS}
+    OPTIONS: ClassVar[Mapping[str, Any]] = {"max_turns": MAX_STEPS, "brief": False}
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""
@@ -76,6 +76,8 @@ class TauGym(TurnGym[State]):
         if not self.compat.tau_policy_visible:
             return prompts.render("envs/tau/system", policy="", tools=(), typed=True)
         if self._domain.name == world.NAME:
+            if self.options["brief"]:
+                return prompts.render("envs/tau/brief")
             return prompts.render("envs/tau/mini", policy=self._domain.policy, tools=tools)
         return prompts.render(
             "envs/tau/system", policy=self._domain.policy, tools=tools, typed=True

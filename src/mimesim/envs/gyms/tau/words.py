@@ -21,6 +21,7 @@ def vocabulary() -> list[str]:
     shop = world.shop()
     system = prompts.render("envs/tau/mini", policy=shop.policy, tools=list(shop.tools.values()))
     texts = [
+        prompts.render("envs/tau/brief"),
         *(system, _CALL_TROUBLE, _TOOL_WORDS, REMINDER, invalid_text(NO_LOOK_UP, MiniTau.SPEC)),
         *(line for ways in customer.WISHES.values() for line in ways),
         *(line for ways in customer.DETAILS.values() for line in ways),
