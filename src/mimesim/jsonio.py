@@ -97,9 +97,15 @@ def read_json(path: Path | str) -> Any:
     try:
         return loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError as error:
-        raise DataError("file not found", where=str(path)) from error
+        raise _missing(path) from error
     except (ValueError, OSError) as error:
         raise DataError(f"not a JSON document: {error}", where=str(path)) from error
+
+
+def _missing(path: Path | str) -> DataError:
+    return DataError(
+        "file not found", where=str(path), expected="a file to read", mend="check the path"
+    )
 
 
 def read_object(path: Path | str, *keys: str) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def read_jsonl(path: Path | str, *, growing: bool = False) -> Iterator[Line]:
                     raise
                 yield Line(number, value)
     except FileNotFoundError as error:
-        raise DataError("file not found", where=str(path)) from error
+        raise _missing(path) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read: {error}", where=str(path)) from error
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,13 +31,21 @@ def closest(name: str, known: list[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def unknown_name(kind: str, name: str, known: list[str], where: str = "") -> UnknownNameError:
+def unknown_name(
+    kind: str, name: str, known: list[str], where: str = "", mend: str = ""
+) -> UnknownNameError:
     """Build the error for a name that no entry of `known` bears."""
     return UnknownNameError(
         f"unknown {kind} {name!r}{closest(name, known)}",
         where=where,
-        expected="one of " + ", ".join(sorted(known)),
+        expected="one of " + ", ".join(sorted(known, key=_natural)),
+        mend=mend,
     )
+
+
+def _natural(name: str) -> list[str | int]:
+    """Return a key that sorts B2 before B10."""
+    return [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)]
 
 
 @dataclass
@@ -69,7 +78,8 @@ class Registry:
         module, _, attribute = name.partition(":")
         if "." in module and attribute.isidentifier():
             return name
-        raise unknown_name(self.kind, name, self.names())
+        own = "name one of your own as package.module:attribute, with a dot" if attribute else ""
+        raise unknown_name(self.kind, name, self.names(), mend=own)
 
     def load(self, name: str, needs: Sequence[str] = ()) -> Any:
         """Import and return the object behind `name`.
@@ -129,6 +139,11 @@ class Registry:
 
     def _fitting(self, name: str, found: Any, needs: Sequence[str]) -> Any:
         missing = [need for need in needs if not hasattr(found, need)]
+        if isinstance(found, type) and not missing:
+            raise UnknownNameError(
+                f"{name!r} is the class of a {self.kind}, not one",
+                expected=f"an object, such as NAME = {found.__name__}() in its module",
+            )
         if missing:
             raise UnknownNameError(
                 f"{name!r} is no {self.kind}: it has no {missing[0]!r}",

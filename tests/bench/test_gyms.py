@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-
 from mimesim.bench.agents import MatrixConfig
-from mimesim.bench.cells import gym_names
 from mimesim.bench.config import EvaluationConfig, GymsConfig
 from mimesim.bench.evaluate import evaluate
-
+from mimesim.bench.outline import gym_names
 from mimesim.cli.eval import app
 from mimesim.dialogue.types import Identity
 from mimesim.envs.base import Agent, Task
@@ -70,9 +68,7 @@ def means(record: RunRecord, arm: str) -> GymAverages:
 
 def test_oracle_and_null_end_the_scale(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    record = evaluate(
-        config(tmp_path, "function", "persuade"), lambda *said: told.append(said)
-    )
+    record = evaluate(config(tmp_path, "function", "persuade"), lambda *said: told.append(said))
     assert told == [
         ("best in function", 0, 4),
         ("worst in function", 1, 4),

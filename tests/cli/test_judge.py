@@ -115,3 +115,33 @@ def test_a_missing_source_and_a_doubled_annotator_are_one_line(tmp_path: Path) -
     assert isinstance(gone.exception, UsageError)
     twice = run(LABEL, [str(tmp_path), "--judge", "rule", "--judge", "rule", "--out", out])
     assert isinstance(twice.exception, UsageError)
+
+
+def test_the_table_for_people_shows_what_was_played(stored: Path) -> None:
+    text = run(judge.app, ["agree", str(stored)]).output
+    lines = [line.split()[:2] for line in text.splitlines()]
+    assert ["all", "naturalness"] in lines
+    assert ["B9", "exhibit"] in lines
+    assert ["neutral", "cooperative"] in lines
+    assert ["B9", "naturalness"] not in lines
+    assert all(len(line.rstrip()) <= 80 for line in text.splitlines() if "->" not in line)
+
+
+def test_nothing_to_compare_is_exit_code_1(tmp_path: Path) -> None:
+    path = tmp_path / "silent.jsonl"
+    with Appender(path) as file:
+        file.append(episode("a", ()).to_json())
+    result = run(judge.app, ["agree", str(path)])
+    assert result.exit_code == 1, result.output
+    assert "nothing to compare" in result.output
+
+
+@pytest.mark.parametrize("name", ["human", "human:", "human:nothing.jsonl"])
+def test_people_without_verdicts_are_one_line(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nothing.jsonl").touch()
+    result = run(judge.app, ["agree", str(stored), "--judges", f"rule,{name}"])
+    assert isinstance(result.exception, UsageError)
+    assert "expected" in str(result.exception)

@@ -96,8 +96,10 @@ def test_relative_links_resolve(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
     for block in blocks(path, "python"):
+        file = tmp_path / "block.py"  # as a reader would keep it: with a place of its own
+        file.write_text(block, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True
+            [sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True
         )
         assert done.returncode == 0, f"{path.name}:\n{block}\n{done.stderr}"
 

@@ -58,7 +58,7 @@ def test_what_nobody_has_is_one_clear_error() -> None:
 @pytest.mark.parametrize("gym", ["travel", "support-desk"])
 def test_a_search_that_finds_nobody_soon_ends(gym: str) -> None:
     with pytest.raises(UsageError, match=r"none of \d{1,4} people has behavior 'tests\.") as caught:
-        people(gym=gym, behavior="tests.scenarios.own:DAWDLER", user="roleplay:embedded")
+        people(gym=gym, behavior="tests.support.dawdler:B91", user="roleplay:embedded")
     assert "support-desk" in str(caught.value)
 
 

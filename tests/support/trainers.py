@@ -113,7 +113,8 @@ class Watcher(TrainerCallback):  # type: ignore[misc]
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Copy the gradients."""
         model = given["model"]
-        self.gradients.append({n: p.grad.clone() for n, p in model.named_parameters()})
+        learnt = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+        self.gradients.append({n: p.grad.clone() for n, p in learnt})
 
 
 @dataclass
@@ -224,6 +225,7 @@ class Setting:
         hand: what computes each loss by hand.
         resume: a checkpoint to go on from.
         make: makes another (model, tokenizer) than the usual word-level one.
+        peft: LoRA config; the adapters are made not to be zero, as if they were trained.
     """
 
     csd: CsdConfig | None = None
@@ -232,6 +234,7 @@ class Setting:
     hand: Callable[..., torch.Tensor] | None = None
     resume: str | None = None
     make: Callable[[], tuple[Any, Any]] | None = None
+    peft: Any = None
 
 
 def train(out: Path, collector: Any, setting: Setting, **changed: Any) -> Run:
@@ -240,7 +243,9 @@ def train(out: Path, collector: Any, setting: Setting, **changed: Any) -> Run:
     watcher = Watcher()
     prompts = {"prompt": [f"t{i}" for i in range(64)], "task_index": list(range(64))}
     kind: Any = WatchingCredit if setting.csd is None else WatchingCsd
-    extra = {} if setting.csd is None else {"csd": setting.csd}
+    extra: dict[str, Any] = {} if setting.csd is None else {"csd": setting.csd}
+    if setting.peft is not None:
+        extra["peft_config"] = setting.peft
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = kind(
@@ -255,8 +260,19 @@ def train(out: Path, collector: Any, setting: Setting, **changed: Any) -> Run:
             **extra,
         )
         trainer.hand = setting.hand
+        if setting.peft is not None:
+            model = trainer.model
+            stir(model)
         trainer.train(resume_from_checkpoint=setting.resume)
     return Run(trainer, model, watcher, collector)
+
+
+def stir(model: Any) -> None:
+    """Fill the half of each adapter that starts at zero with small numbers."""
+    rng = torch.Generator().manual_seed(7)
+    for name, value in model.named_parameters():
+        if "lora_B" in name:
+            value.data = torch.randn(value.shape, generator=rng) * 0.1
 
 
 # -- by hand --------------------------------------------------------------------------------
@@ -283,6 +299,7 @@ class ByHand:
         advantages: token advantages of a sample (equal length as its completion).
         windows: micro-batches of a generation batch over micro-batches of an optimizer step.
         off_policy: whether the recorded log-probs are those of older weights.
+        form: the loss of a noted turn; see `Turn`.
     """
 
     advantages: Callable[[Sample], Sequence[float]]
@@ -290,6 +307,7 @@ class ByHand:
     beta: float = 5.0
     windows: float = 1.0
     off_policy: bool = True
+    form: Callable[[Turn], torch.Tensor] | None = None
 
     def __call__(
         self, model: Any, inputs: Mapping[str, Any], samples: Sequence[Sample]
@@ -333,9 +351,44 @@ class ByHand:
             return score(model, [*before[:cut], *note, *before[cut:]], reply).detach()
 
         own = student[turn.start : turn.end]
+        if self.form is not None:
+            notes = [(), turn.note_ids, turn.placebo_ids]
+            rows = [
+                None if n is None else spread(model, [*before[:cut], *n, *before[cut:]], reply)
+                for n in notes
+            ]
+            return self.form(Turn(rows[0], rows[1].detach(), rows[2], tuple(reply), before))
         reference = own.detach() if turn.placebo_ids is None else taught(turn.placebo_ids)
         gate = torch.sigmoid(self.beta * (taught(turn.note_ids) - reference))
         return -(gate * own).sum()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One noted turn by hand: whole log-distributions (n, V), and the ids that were sampled."""
+
+    student: torch.Tensor
+    noted: torch.Tensor
+    placebo: torch.Tensor | None
+    reply: tuple[int, ...]
+    before: list[int]
+
+    def sampled(self, rows: torch.Tensor) -> torch.Tensor:
+        """Return the log-probs of the sampled tokens."""
+        return torch.stack([rows[k, token] for k, token in enumerate(self.reply)])
+
+    @property
+    def gap(self) -> torch.Tensor:
+        """The gap, placebo taken off where there is one."""
+        other = self.student if self.placebo is None else self.placebo
+        return (self.sampled(self.noted) - self.sampled(other)).detach()
+
+
+def spread(model: Any, prompt: Sequence[int], completion: Sequence[int]) -> torch.Tensor:
+    """Return the log-distributions (n, V) at the places of `completion`, with gradient."""
+    ids = torch.tensor([[*prompt, *completion]])
+    logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1].float()
+    return logits.log_softmax(-1)
 
 
 def score(model: Any, prompt: Sequence[int], completion: Sequence[int]) -> torch.Tensor:

@@ -6,57 +6,50 @@ import asyncio
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mimesim import jsonio
-from mimesim.dialogue.types import CoachNote, PublicMessage, Reply, Role, Thought
+from mimesim.dialogue.types import CoachNote, PublicMessage, Reply, Role
 from mimesim.envs.base import AgentView, Observation
 from mimesim.envs.gyms.support_desk.compact_agents import Reading
-from mimesim.errors import InfraError, UnknownNameError
+from mimesim.errors import ConfigError, UnknownNameError, UsageError
+from mimesim.models.base import Completion
 from mimesim.models.load import make_chat_model
+from mimesim.models.scripted import Scripted
+from mimesim.prompts import render
 from mimesim.scenarios.compact import FIELD_NAMES, REQUIRED, VALUES, compose_scenario
 from mimesim.train.coach import (
     MAX_CHARACTERS,
+    NONE,
     CoachConfig,
+    CoachExample,
     CoachTurn,
     ModelCoach,
     RuleCoach,
+    Thinking,
+    make_coach,
+    read_coach,
     rule_note,
+    same_model,
 )
 from mimesim.train.notes import (
     NoteCounts,
-    PlaceboRing,
-    chosen_turns,
-    coach_seed,
     leaks,
     write_note,
 )
 from mimesim.train.warmstart import vocabulary
 from mimesim.users.base import UserRequest
+from mimesim.users.load import make_user
 from mimesim.users.scripted.compact import CompactUser
 from mimesim.users.scripted.kinds import KINDS
+from tests.support.coaching import turn
 from tests.support.stub_server import Fault, StubServer
 from tests.support.stub_server import Reply as StubReply
 
 QUICK = {"backoff_s": 0.01, "backoff_max_s": 0.02, "budget_s": 1.0}
 POLICY = "policy refund 30 gold 60 exchange 15 missing 60 cancel not shipped"
-
-
-def turn(**changed: Any) -> CoachTurn:
-    given: dict[str, Any] = {
-        "history": (
-            PublicMessage(Role.USER, "Hello, I want a refund for the clock."),
-            PublicMessage(Role.AGENT, "What is the order number?"),
-            PublicMessage(Role.USER, "You have that already."),
-        ),
-        "reply": "Could you give me the number once more?",
-        "thought_before": Thought("BEFORE-7 they should look up order 4172 from Selby"),
-        "thought_after": Thought("AFTER-8 i will give in now and say it to Ida"),
-        "next_utterance": "NEXT-9 fine, it is 4172.",
-    }
-    return CoachTurn(**{**given, **changed})
 
 
 # -- the rule coach -------------------------------------------------------------------------
@@ -138,98 +131,10 @@ def test_rule_notes_pass_the_leak_check(kind: str) -> None:
     assert (counts.written, counts.leaked) == (100, 0)
 
 
-# -- the leak check -------------------------------------------------------------------------
-
-PUBLIC = "Hello, this is Tom. I bought 3 clocks on 2026-03-01."
-SECRET = (
-    "I am Ida from Selby, my order is 4172, I paid $85.50 on 2026-02-11, write to "
-    "ida@brook.test, ticket ZX81Q. I only care about the green one with a bell. Tom must not know."
-)
-
-
-@pytest.mark.parametrize(
-    ("note", "found"),
-    [
-        ("The order is 4172.", ["4172"]),
-        ("Ask about order #4172, please", ["4172"]),
-        ("She paid $85.50 for it", ["85.50"]),
-        ("It was on 2026-02-11.", ["2026-02-11"]),
-        ("An answer goes to ida@brook.test.", ["ida@brook.test"]),
-        ("The ticket is ZX81Q.", ["ZX81Q"]),
-        ("This person lives in Selby", ["Selby"]),
-        ("the person is Ida, not someone else", ["Ida"]),
-        ("They only care about the green thing", ["only care about the green"]),
-    ],
-)
-def test_private_specifics_are_leaks(note: str, found: list[str]) -> None:
-    assert leaks(note, SECRET, PUBLIC) == found
-
-
-@pytest.mark.parametrize(
-    "note",
-    [
-        "The person bought 3 clocks on 2026-03-01.",  # public numbers
-        "The person said they are Tom.",
-        "Ask which order it is, and where they live.",
-        "There are 17 things to ask.",  # a number of the coach's own
-        "Only ask what is needed. Paid or not does not matter.",  # sentence openers
-        "They care about one thing.",
-        "",
-    ],
-)
-def test_public_words_are_none(note: str) -> None:
-    assert leaks(note, SECRET, PUBLIC) == []
-
-
-def test_a_value_that_the_reply_guessed_is_still_private() -> None:
-    """Else a note could tell that the guess was right."""
-    note = noted("The order 4172 is the right one.", reply="Is it order 4172?")
-    assert note == (None, NoteCounts(1, leaked=1, with_thought=1, with_reaction=1))
-
-
-class Says:
-    """A coach with one answer."""
-
-    name = "says"
-
-    def __init__(self, answer: str | Exception | None) -> None:
-        self.answer = answer
-
-    async def note(self, turn: CoachTurn, *, seed: int) -> CoachNote | None:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return None if self.answer is None else CoachNote(self.answer, self.name)
-
-    async def aclose(self) -> None:
-        """Release nothing."""
-
-
-def noted(
-    answer: str | Exception | None, *, leak_check: bool = True, **changed: Any
-) -> tuple[CoachNote | None, NoteCounts]:
-    counts = NoteCounts()
-    note = asyncio.run(
-        write_note(Says(answer), turn(**changed), counts, seed=0, leak_check=leak_check)
-    )
-    return note, counts
-
-
-def test_everything_is_counted() -> None:
-    both = {"with_thought": 1, "with_reaction": 1}
-    good = "Ask where to find the number."
-    assert noted(good) == (CoachNote(good, "says"), NoteCounts(1, written=1, **both))
-    assert noted(None) == (None, NoteCounts(1, none=1, **both))
-    assert noted(InfraError("away")) == (None, NoteCounts(1, failed=1, **both))
-    leaky = "Their order is 4172."
-    assert noted(leaky) == (None, NoteCounts(1, leaked=1, **both))
-    assert noted(leaky, leak_check=False)[1] == NoteCounts(1, written=1, **both)
-    bare = {"thought_before": None, "thought_after": None, "next_utterance": ""}
-    assert noted(good, **bare)[1] == NoteCounts(1, written=1)
-
-
-def test_a_bug_of_a_coach_is_not_a_failed_note() -> None:
-    with pytest.raises(KeyError):
-        noted(KeyError("bug"))
+def test_names_of_fields_hold_no_value() -> None:
+    values = {v for pool in VALUES.values() for v in pool}
+    assert not values & {w for name in FIELD_NAMES.values() for w in name.split()}
+    assert set(FIELD_NAMES) == {*VALUES, "intent"} >= {f for r in REQUIRED.values() for f in r}
 
 
 # -- a model as coach -----------------------------------------------------------------------
@@ -350,104 +255,237 @@ def test_unknown_styles_and_thoughts_are_named(wrong: dict[str, str]) -> None:
         CoachConfig(**wrong)  # type: ignore[arg-type]
 
 
-# -- placebo notes --------------------------------------------------------------------------
+# -- what is withheld -----------------------------------------------------------------------
 
 
-def test_the_ring_is_silent_below_eight_notes() -> None:
-    ring = PlaceboRing(1)
-    for n in range(7):
-        ring.add(f"e{n}", f"note {n}")
-        assert ring.draw("other", "x") is None
-    ring.add("e7", "note 7")
-    assert ring.draw("other", "x") is not None
+@pytest.mark.parametrize(
+    ("config", "marks"),
+    [
+        (CoachConfig(channels="thought"), ["AFTER-8"]),
+        (CoachConfig(channels="thought", thought="both"), ["BEFORE-7", "AFTER-8"]),
+        (CoachConfig(channels="reaction"), ["NEXT-9"]),
+        (CoachConfig(channels="reaction", thought="both"), ["NEXT-9"]),
+        (CoachConfig(channels="thought", privileged=False), []),
+    ],
+)
+@pytest.mark.parametrize("style", ["prospective", "corrective", "small"])
+def test_one_channel_alone(style: str, config: CoachConfig, marks: list[str]) -> None:
+    _, counts, (prompt,) = ask(["NONE"], replace(config, style=style))
+    assert [mark for mark in PRIVATE if mark in prompt] == marks
+    missing = 2 - bool(set(marks) - {"NEXT-9"}) - ("NEXT-9" in marks)
+    assert prompt.count("(not available)") == missing
+    assert counts.none == 1
 
 
-def test_placebos_are_of_other_episodes_and_of_other_text() -> None:
-    ring = PlaceboRing(1)
-    for n in range(6):
-        ring.add("mine", f"mine {n}")
-    for text in ("same", "same", "other"):
-        ring.add("yours", text)
-    assert {ring.draw("mine", "same") for _ in range(40)} == {"other"}
-    drawn = {ring.draw("theirs", "other") for _ in range(200)}
-    assert drawn == {"same", *(f"mine {n}" for n in range(6))}
-    for _ in range(2):
-        assert ring.draw("yours", "x") in {f"mine {n}" for n in range(6)}
+@pytest.mark.parametrize("style", ["prospective", "corrective"])
+def test_a_coach_without_privilege_is_not_told_that_it_sees_more(style: str) -> None:
+    """Else the ablation would ask for something that is not there, and be answered NONE."""
+    _, _, (whole,) = ask(["NONE"], CoachConfig(style=style))
+    _, _, (bare,) = ask(["NONE"], CoachConfig(style=style, privileged=False))
+    _, _, (half,) = ask(["NONE"], CoachConfig(style=style, channels="thought"))
+    assert "You can see what the agent" in whole
+    assert "work from the" not in whole
+    assert "You can see what the agent" not in bare
+    assert "work from the conversation alone" in bare
+    assert "thought" in half.partition("Write")[0].partition("Say how")[0]
+    assert "say next" not in half.partition(".")[0]
+    assert "work from the rest" in half
 
 
-def test_nothing_fitting_is_no_placebo() -> None:
-    ring = PlaceboRing(1)
-    for _ in range(9):
-        ring.add("yours", "same")
-    assert ring.draw("mine", "same") is None
-    assert ring.draw("yours", "x") is None
+def test_the_rule_coach_says_nothing_without_privilege() -> None:
+    """Its note is the customer's state in other words: no state, no note."""
+    seen = turn(wish_before=wish(missing=["order"]))
+
+    def note(**how: Any) -> CoachNote | None:
+        return asyncio.run(RuleCoach(CoachConfig("rule", **how)).note(seen, seed=0))
+
+    assert (
+        note()
+        == note(channels="thought")
+        == CoachNote("note wants refund lacks order number", "rule")
+    )
+    assert note(privileged=False) is None
+    assert note(channels="reaction") is None
 
 
-def test_the_oldest_note_falls_out() -> None:
-    ring = PlaceboRing(1, size=10)
-    for n in range(30):
-        ring.add(f"e{n}", f"note {n}")
-    assert {ring.draw("x", "x") for _ in range(400)} == {f"note {n}" for n in range(20, 30)}
+# -- small models as coach ------------------------------------------------------------------
+
+SMALL = CoachConfig(style="small")
 
 
-def test_the_ring_goes_on_where_it_was() -> None:
-    def draws(ring: PlaceboRing, count: int) -> list[str | None]:
-        return [ring.draw("x", "x") for _ in range(count)]
-
-    ring = PlaceboRing(5)
-    for n in range(20):
-        ring.add(f"e{n}", f"note {n}")
-    draws(ring, 7)
-    state = jsonio.loads(jsonio.dumps(ring.state()))
-    twin = PlaceboRing(5)
-    twin.restore(state)
-    assert draws(ring, 12) == draws(twin, 12)
-    twin.add("new", "new")
-    assert len(ring.state()["notes"]) == 20
-    assert draws(PlaceboRing(5), 1) == [None]
-
-
-def test_draws_depend_on_the_seed_and_no_global_generator() -> None:
-    def drawn(seed: int) -> list[str | None]:
-        ring = PlaceboRing(seed)
-        for n in range(20):
-            ring.add(f"e{n}", f"note {n}")
-        return [ring.draw("x", "x") for _ in range(10)]
-
-    assert drawn(1) == drawn(1)
-    assert drawn(1) != drawn(2)
+def test_a_small_model_reads_spoken_words_only() -> None:
+    history = (
+        PublicMessage(Role.USER, "Where is it?"),
+        PublicMessage(Role.AGENT, 'One moment. <tool_call>{"name": "find"}</tool_call>'),
+        PublicMessage(Role.TOOL, "SHELF-3 in stock"),
+        PublicMessage(Role.AGENT, '{"choice": "search",\n "content": "SHELF-4"}'),
+        PublicMessage(Role.AGENT, "```json\nSHELF-5\n```\nIt is\n<|im_end|>on the way."),
+        PublicMessage(Role.USER, "Since <b>Monday</b>?"),
+    )
+    _, _, (prompt,) = ask(["NONE"], SMALL, history=history)
+    case = prompt.rpartition("CONVERSATION\n")[2]
+    assert case.split("\nPRIVATE")[0].splitlines() == [
+        "Person: Where is it?",
+        "Agent: One moment.",
+        "Agent: It is on the way.",
+        "Person: Since <b>Monday</b>?",
+    ]
+    assert "SHELF" not in prompt
+    assert "give me the number once more" not in prompt, "it is prospective"
 
 
-# -- which turns are noted ------------------------------------------------------------------
+def test_the_small_prompt_has_three_examples_of_its_own_or_those_given() -> None:
+    _, _, (prompt,) = ask(["NONE"], SMALL)
+    assert prompt.count("CONVERSATION\n") == 4
+    assert prompt.count("\nNOTE\n") + prompt.endswith("\nNOTE") == 4
+    assert prompt.endswith("Next words: NEXT-9 fine, it is 4172.\nNOTE")
+    example = CoachExample(("Person: hm", "Agent: yes?"), "The person said hm.", thought="odd")
+    _, _, (own,) = ask(["NONE"], replace(SMALL, examples=(example,)))
+    assert own.count("CONVERSATION\n") == 2
+    assert (
+        "Agent: yes?\nPRIVATE\nThought: odd\nNext words: (not available)\nNOTE\nThe person said hm."
+        in own
+    )
 
 
-def test_few_turns_are_all_noted() -> None:
-    assert chosen_turns(4, 16, [False] * 4, seed=0) == [0, 1, 2, 3]
-    assert chosen_turns(0, 16, [], seed=0) == []
+def test_the_examples_of_the_small_prompt_do_not_leak() -> None:
+    """They teach what a note may say: each of them passes the check that notes have to pass."""
+    cases = render("coach/small_examples").split("CONVERSATION\n")[1:]
+    assert len(cases) == 3
+    notes = []
+    for case in cases:
+        public, _, rest = case.partition("PRIVATE\n")
+        private, _, note = rest.partition("NOTE\n")
+        assert leaks(note.strip(), private, public) == []
+        assert len(note.split()) <= 40
+        notes.append(note.strip())
+    assert notes[-1] == NONE
+    assert all(note.startswith("The person ") for note in notes[:2])
 
 
-def test_turns_after_a_thought_come_first_then_any_uniformly() -> None:
-    thought = [False, True, False, True, True, False]
-    for seed in range(30):
-        assert chosen_turns(6, 3, thought, seed) == [1, 3, 4]
-        two = chosen_turns(6, 2, thought, seed)
-        assert len(two) == 2
-        assert set(two) < {1, 3, 4}
-        five = chosen_turns(6, 5, thought, seed)
-        assert {1, 3, 4} < set(five)
-        assert five == sorted(five)
-    picked = [t for seed in range(300) for t in chosen_turns(6, 4, thought, seed)]
-    for t in (0, 2, 5):
-        assert picked.count(t) / 300 == pytest.approx(1 / 3, abs=0.1)
+def test_how_a_small_model_is_sampled() -> None:
+    small, usual = SMALL.sampling, CoachConfig().sampling
+    assert (small.temperature, small.max_tokens) == (0.7, 110)
+    assert (usual.temperature, usual.max_tokens, usual.stop) == (0.0, 300, ())
+    assert {"\nCONVERSATION", "\nPRIVATE", "\nNOTE"} == set(small.stop)
+    own = CoachConfig(style="small", temperature=0.0, max_tokens=50).sampling
+    assert (own.temperature, own.max_tokens) == (0.0, 50)
+
+    def answer(request: Any) -> str:
+        assert request.body["stop"] == list(small.stop)
+        assert request.body["temperature"] == 0.7
+        return "The person waits."
+
+    note, _, _ = ask(answer, SMALL)
+    assert note is not None
 
 
-def test_coach_seeds_are_the_calls_own() -> None:
-    seeds = {coach_seed(1, f"{b}/{e}", t) for b in range(2) for e in "ab" for t in range(3)}
-    assert len(seeds) == 12
-    assert coach_seed(1, "0/a", 0) == coach_seed(1, "0/a", 0) != coach_seed(2, "0/a", 0)
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("NOTE: The person is cross. They also want tea.", "The person is cross."),
+        ('\n"The person waits for a date"\nNOTE\nmore', "The person waits for a date"),
+        ("The person " + "waits " * 60, ("The person " + "waits " * 38).strip()),
+        ("<think>hm\n\nso</think>\n\nThe person waits.", "The person waits."),
+    ],
+)
+def test_a_small_note_is_one_sentence_of_forty_words(answer: str, text: str) -> None:
+    note, _, _ = ask([answer], SMALL)
+    assert note is not None
+    assert note.text == text
 
 
-def test_names_of_fields_hold_no_value() -> None:
-    values = {v for pool in VALUES.values() for v in pool}
-    assert not values & {w for name in FIELD_NAMES.values() for w in name.split()}
-    assert set(FIELD_NAMES) == {*VALUES, "intent"} >= {f for r in REQUIRED.values() for f in r}
+@pytest.mark.parametrize("answer", ["NONE", "Note: NONE.", "\n\nNone"])
+def test_a_small_model_may_have_nothing_to_say(answer: str) -> None:
+    note, counts, _ = ask([answer], SMALL)
+    assert note is None
+    assert counts.none == 1
+
+
+# -- which coach ----------------------------------------------------------------------------
+
+
+def test_the_user_model_coaches_and_its_reasoning_stays_with_it() -> None:
+    """The model behind the frozen user, asked as a coach; its template opens the private block."""
+    with StubServer(["secret plan about 4172</think>\n\nAsk what stands in the way."]) as server:
+        name = f"roleplay:openai:stub@{server.url}"
+        user = make_user(
+            name, options={"thinking": True, "prefilled": True, "model_options": QUICK}
+        )
+        coach = make_coach(CoachConfig("user"), user)
+        assert coach.name.startswith("user:openai:stub")
+
+        async def run() -> CoachNote | None:
+            try:
+                return await coach.note(turn(), seed=1)
+            finally:
+                await user.aclose()
+                await coach.aclose()
+
+        note = asyncio.run(run())
+        assert note == CoachNote("Ask what stands in the way.", coach.name)
+        (request,) = server.generations
+        assert [m["role"] for m in request.body["messages"]] == ["user"], "no part is played"
+
+
+def test_a_thought_that_was_cut_is_no_note() -> None:
+    """A prefilled opener cut at the cap bears no tag: everything is private."""
+    cut = Completion("the order is 4172 and they", finish_reason="length")
+    coach = ModelCoach(Scripted([cut]), thinking=Thinking(True, prefilled=True))
+    assert asyncio.run(coach.note(turn(), seed=0)) is None
+
+
+@pytest.mark.parametrize("user", ["scripted:realistic", "http://127.0.0.1:9/v1"])
+def test_a_user_without_a_model_of_its_own_cannot_coach(user: str) -> None:
+    with pytest.raises(ConfigError, match="has none that can be asked"):
+        make_coach(CoachConfig("user"), make_user(user))
+
+
+def test_coaches_by_name() -> None:
+    user = make_user("scripted:realistic")
+    assert isinstance(make_coach(CoachConfig("rule"), user), RuleCoach)
+    assert make_coach(CoachConfig("model:scripted:echo"), user).name == "model:scripted:echo"
+    with pytest.raises(UnknownNameError, match="scriptd"):
+        make_coach(CoachConfig("model:scriptd:echo"), user)
+
+
+def test_the_same_model_is_known_again() -> None:
+    url = "http://127.0.0.1:9/v1"
+    user = make_user(f"roleplay:openai:one@{url}")
+    one, two = (make_coach(CoachConfig(f"model:openai:{m}@{url}"), user) for m in ("one", "two"))
+    other = make_coach(CoachConfig("model:openai:one@http://127.0.0.2:9/v1"), user)
+    assert same_model(one, user)
+    assert same_model(make_coach(CoachConfig("user"), user), user)
+    assert not same_model(two, user)
+    assert not same_model(other, user)
+    assert not same_model(RuleCoach(), user)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("rul", "unknown coach 'rul' .did you mean 'rule'"),
+        ("model:", "names no model"),
+        (CoachConfig(style="corrective"), "'coach.name' is missing"),
+    ],
+)
+def test_what_names_no_coach(said: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        read_coach(said)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"name": "rule", "style": "corrective"}, "the rule coach"),
+        ({"name": "rule", "style": "small"}, "the rule coach"),
+        ({"max_tokens": 0}, "'max_tokens' cannot be 0"),
+        ({"temperature": -1.0}, "'temperature' cannot be -1"),
+        ({"timeout_s": 0.0}, "'timeout_s' cannot be 0"),
+        ({"channels": "all"}, "coach channels 'all'"),
+        ({"examples": (CoachExample((), "x"),)}, "'examples' are for the style 'small'"),
+    ],
+)
+def test_settings_of_a_coach_that_cannot_be(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        CoachConfig(**wrong)

@@ -17,10 +17,11 @@ import torch
 from mimesim.errors import CallerError
 from mimesim.rollout.tokens import TokenRecord, TokenRollout
 from mimesim.seeds import generator
-from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign
+from mimesim.train.credit import CreditConfig
 from mimesim.train.csd import CsdConfig
 from mimesim.train.grpo import Sample
 from mimesim.train.teacher import NotedTurn
+from tests.support.credits import credit_of
 from tests.support.trainers import (
     ByHand,
     Fixed,
@@ -44,19 +45,6 @@ CSD = CsdConfig(alpha=0.3)
 def samples() -> list[Sample]:
     """Multi-turn rows of unequal lengths, sampled a little off the present policy."""
     return make_samples(policy(), 5, noise=0.4)
-
-
-def credit_of(samples: Sequence[Sample], config: CreditConfig | None = None) -> dict[Any, Any]:
-    """Token advantages of every sample, by its tokens, straight from `train.credit`."""
-    rollouts = []
-    for sample in samples:
-        assert sample.tokens is not None
-        turns = [NOT_AGENT] * len(sample.tokens.completion_ids)
-        for index, span in enumerate(sample.tokens.spans):
-            turns[span.start : span.end] = [index] * (span.end - span.start)
-        rollouts.append(Rollout(sample.group, sample.rewards, turns, sample.valid))
-    found = assign(rollouts, config or CreditConfig())
-    return {s.tokens: row for s, row in zip(samples, found.tokens, strict=True)}
 
 
 def by_hand(samples: Sequence[Sample], **how: Any) -> ByHand:

@@ -1,33 +1,31 @@
-"""Playing the matrix: its cells, who takes part in them, and several of them at once.
+"""Playing the matrix: who takes part in its cells, and several of them at once.
 
-A cell is one checkpoint in one gym under one user, and a run folder of its own. Where nobody is
-talked to, a gym is played once and stands in the averages under every user. Scripted people and
-people played by a model never share a matrix, for their numbers do not compare.
+Every cell is a run folder of its own, so that a matrix goes on where it stopped, and a cell that
+cannot be finished costs the others nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from mimesim import jsonio
 from mimesim.bench import averages
 from mimesim.bench.agents import plan_of, play
 from mimesim.bench.clusters import clusters_of
-from mimesim.bench.config import ALL, SELF, Arm, EvaluationConfig, OnCell
+from mimesim.bench.config import SELF, EvaluationConfig, OnCell
+from mimesim.bench.outline import Cell, Ground, Outline, folder_of, outline
 from mimesim.bench.ready import refuse_missing, self_judge
 from mimesim.bench.rows import NOBODY, GymCell
 from mimesim.dialogue.stop import Status
 from mimesim.envs.actions import get_format
 from mimesim.envs.agents.load import make_agent
 from mimesim.envs.base import AgentSource, GymEnv, Task, profile_of
-from mimesim.envs.load import REGISTRY, gym_spec, load_gym, load_tasks, make_gym
-from mimesim.envs.packs import read_tasks
-from mimesim.errors import ConfigError, EnvironmentFault, MimesimError, UsageError
+from mimesim.envs.load import gym_spec, load_gym, make_gym
+from mimesim.errors import EnvironmentFault, MimesimError, UsageError
 from mimesim.judges.base import Judge
 from mimesim.judges.load import make_judge
 from mimesim.models.load import preflight
@@ -41,183 +39,11 @@ from mimesim.users.load import make_user
 _TALKLESS = ("oracle", "null", "scripted")  # families of agents that take no options
 
 
-class Cell(NamedTuple):
-    """What is played in one folder."""
-
-    gym: str
-    arm: Arm
-    user: str
-
-    def __str__(self) -> str:
-        """Say it in words."""
-        return f"{self.arm.name} in {self.gym}" + (
-            f" with {self.user}" if self.user != NOBODY else ""
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """A gym as it is played here; `profile` None = each task says its own."""
-
-    gym: str
-    profile: str | None
-    action_format: str
-    tasks: tuple[Task, ...]
-    options: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """The matrix before anybody is made: what is played where."""
-
-    grounds: Mapping[str, Ground]
-    cells: tuple[Cell, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class _Parties:
-    agents: Mapping[Arm, AgentSource]
+    agents: Mapping[tuple[str, int], AgentSource]
     users: Mapping[str, UserSource]
     judges: Mapping[str, Judge]
-
-
-# -------------------------------------------------------------------------------------- planning
-
-
-def outline(config: EvaluationConfig) -> Outline:
-    """Return the cells of a matrix and the tasks of its gyms.
-
-    Raises:
-        UnknownNameError: no such gym.
-        ConfigError: what makes no matrix.
-        DataError: a bad task file.
-    """
-    names = gym_names(config.gyms.names) or (config.matrix.gym,)
-    _same_kind(config.users)
-    _named_only(config, names)
-    grounds = {gym: _ground(gym, config) for gym in names}
-    cells = tuple(
-        Cell(gym, arm, user)
-        for gym in names
-        for arm in config.checkpoints
-        for user in (config.users if _by_user(gym, config) else (NOBODY,))
-    )
-    _own_folders(cells)
-    return Outline(grounds, cells)
-
-
-def gym_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the gyms that `names` means, `all` being every one there is.
-
-    Raises:
-        UnknownNameError: no such gym.
-    """
-    known = REGISTRY.names() if ALL in names else names
-    for name in known:
-        load_gym(name)
-    return tuple(known)
-
-
-def _by_user(gym: str, config: EvaluationConfig) -> bool:
-    """Tell whether a gym is played once per user: to be talked with, or to be judged by."""
-    spec = gym_spec(gym)
-    return spec.needs_user or (spec.needs_judge and config.gyms.judge == SELF)
-
-
-def _same_kind(users: Sequence[str]) -> None:
-    """Refuse scripted users beside others.
-
-    Raises:
-        ConfigError: there are both.
-    """
-    scripted = [user for user in users if user.startswith("scripted:")]
-    if scripted and len(scripted) < len(users):
-        raise ConfigError(
-            f"'users' mixes {scripted[0]!r} with users of another kind",
-            expected="all scripted, or none",
-            mend="evaluate them one after the other, each with an --out of its own",
-        )
-
-
-def _named_only(config: EvaluationConfig, gyms: Sequence[str]) -> None:
-    """Refuse settings of gyms that are not played.
-
-    Raises:
-        ConfigError: naming the gym.
-    """
-    for key, named in (("options", config.gyms.options), ("tasks", config.gyms.tasks)):
-        for gym in named:
-            if gym not in gyms:
-                raise ConfigError(
-                    f"'gyms.{key}' names {gym!r}, which is not played",
-                    expected="one of " + ", ".join(gyms),
-                )
-
-
-def _ground(gym: str, config: EvaluationConfig) -> Ground:
-    single = not config.gyms.names
-    profile = config.matrix.profile if single else None
-    return Ground(
-        gym=gym,
-        profile=profile,
-        action_format=config.matrix.action_format if single else config.gyms.action_format,
-        tasks=tuple(_tasks(gym, profile, config)),
-        options=_options(gym, config),
-    )
-
-
-def _tasks(gym: str, profile: str | None, config: EvaluationConfig) -> list[Task]:
-    """Return the test tasks; those of a file belong together whatever their profiles.
-
-    Raises:
-        DataError: a bad task file, or one without test tasks of this gym.
-    """
-    path = config.gyms.tasks.get(gym)
-    if path is None:
-        seed, count = config.matrix.seed, config.matrix.tasks
-        return load_tasks(gym, profile=profile, split="test", seed=seed, count=count)
-    listed = [t for t in read_tasks(path) if (t.gym, t.split) == (gym, "test")]
-    profiles = list(dict.fromkeys(profile_of(task) for task in listed))
-    if len(profiles) < 2:
-        return load_tasks(gym, profile=next(iter(profiles), profile), path=path)
-    return [task for one in profiles for task in load_tasks(gym, profile=one, path=path)]
-
-
-def _options(gym: str, config: EvaluationConfig) -> dict[str, Any]:
-    """Return the settings of a gym; the compat profile is only for the gyms that were published."""
-    profile = config.gyms.compat
-    preset = {"compat": profile} if profile and gym in averages.WEIGHTS else {}
-    return {**preset, **config.gyms.options.get(gym, {})}
-
-
-def _own_folders(cells: Sequence[Cell]) -> None:
-    """Refuse names that differ only in signs which no folder name keeps.
-
-    Raises:
-        ConfigError: two cells would share a folder.
-    """
-    seen: dict[Path, Cell] = {}
-    for cell in cells:
-        other = seen.setdefault(folder_of(cell), cell)
-        if other is not cell:
-            raise ConfigError(
-                f"{cell} and {other} would share the folder {str(folder_of(cell))!r}",
-                mend="give arms and users names that differ in letters or digits",
-            )
-
-
-def folder_of(cell: Cell) -> Path:
-    """Return the folder of a cell inside that of the matrix."""
-    seed = f"-s{cell.arm.seed}" if cell.arm.seed else ""
-    return Path("cells") / slug(cell.gym) / f"{slug(cell.arm.label)}{seed}-{slug(cell.user)}"
-
-
-def slug(text: str) -> str:
-    """Return a name as part of a folder name."""
-    return "".join(c if c.isalnum() else "-" for c in text).strip("-")
-
-
-# --------------------------------------------------------------------------------------- playing
 
 
 async def play_matrix(
@@ -266,13 +92,13 @@ def _reason(error: Exception) -> str:
 async def _parties(config: EvaluationConfig, plan: Outline, stack: AsyncExitStack) -> _Parties:
     """Make and check everybody before the first episode; `stack` closes them."""
     written = next(iter(plan.grounds.values())).action_format
-    agents: dict[Arm, AgentSource] = {}
+    agents: dict[tuple[str, int], AgentSource] = {}
     for arm in config.checkpoints:
         talkless = arm.agent.partition(":")[0] in _TALKLESS
         options = {**({} if talkless else config.agent_options), **arm.options}
         source = make_agent(arm.agent, action_format=written, options=options or None)
         stack.push_async_callback(source.aclose)
-        agents[_key(arm)] = source
+        agents[arm.key] = source
     users: dict[str, UserSource] = {}
     for name in config.users:
         users[name] = make_user(name, options=config.user_options.get(name))
@@ -290,11 +116,6 @@ async def _parties(config: EvaluationConfig, plan: Outline, stack: AsyncExitStac
     for party in (*agents.values(), *users.values(), *judges.values()):
         await preflight(party)
     return _Parties(agents, users, judges)
-
-
-def _key(arm: Arm) -> Any:
-    """Return what tells checkpoints apart; options are tables and cannot be hashed."""
-    return (arm.label, arm.seed)
 
 
 class _Matrix:
@@ -401,7 +222,7 @@ class _Matrix:
         }
 
     def _agent(self, cell: Cell) -> AgentSource:
-        return self._parties.agents[_key(cell.arm)]
+        return self._parties.agents[cell.arm.key]
 
     def _judge(self, cell: Cell) -> Judge | None:
         if not gym_spec(cell.gym).needs_judge:

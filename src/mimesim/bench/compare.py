@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from mimesim import stats
 from mimesim.bench import averages
-from mimesim.bench.rows import GymCell, grouped
+from mimesim.bench.rows import NOBODY, GymCell, grouped
 from mimesim.results import UNKNOWN, Difference, Estimate
 
 FEW_SEEDS = 3
@@ -74,19 +74,15 @@ def _difference(
 ) -> Difference:
     mine, theirs = ([c for c in cells if c.arm == label] for label in pair)
     panels, weights = _panels(mine, theirs, measure)
-    seeds = [s for s in _seeds(mine) if s in _seeds(theirs)] if len(_seeds(mine)) > 1 else []
     per_seed = {}
-    for seed in seeds:
-        value = _value(
-            [c for c in mine if c.seed == seed], [c for c in theirs if c.seed == seed], measure
-        )
+    for name, a, b in _by_seed(mine, theirs):
+        value = _value(a, b, measure)
         if value is not None:
-            per_seed[f"seed {seed}"] = value
+            per_seed[name] = value
     per_user = {}
-    for user in dict.fromkeys(c.user for c in mine):
-        value = _value(
-            [c for c in mine if c.user == user], [c for c in theirs if c.user == user], measure
-        )
+    for user in dict.fromkeys(c.user for c in mine if c.user != NOBODY):
+        a, b = ([c for c in side if c.user in (user, NOBODY)] for side in (mine, theirs))
+        value = _value(a, b, measure)
         if value is not None:
             per_user[user] = value
     over = Estimate.of(stats.t_interval(list(per_seed.values()))) if per_seed else UNKNOWN
@@ -96,7 +92,7 @@ def _difference(
         measure=measure.name,
         headline=headline,
         per_seed=per_seed,
-        note=_note(len(per_seed), per_user, _lost(mine, theirs, measure)),
+        note=_note(max(1, len(per_seed)), per_user, _lost(mine, theirs, measure)),
         over_seeds=over,
         p=stats.sign_flip(panels, weights),
         per_user=per_user,
@@ -154,14 +150,33 @@ def _lost(mine: Sequence[GymCell], theirs: Sequence[GymCell], measure: _Measure)
     return len(sides[0] ^ sides[1])
 
 
-def _seeds(cells: Sequence[GymCell]) -> list[int]:
-    return list(dict.fromkeys(cell.seed for cell in cells))
+def _by_seed(
+    mine: Sequence[GymCell], theirs: Sequence[GymCell]
+) -> list[tuple[str, Sequence[GymCell], Sequence[GymCell]]]:
+    """Return the checkpoints to compare: of equal training seeds, or each with the only one."""
+    own, other = (list(dict.fromkeys(c.seed for c in side)) for side in (mine, theirs))
+    if len(other) == 1:
+        pairs = [(seed, other[0]) for seed in own]
+    elif len(own) == 1:
+        pairs = [(own[0], seed) for seed in other]
+    else:
+        pairs = [(seed, seed) for seed in own if seed in other]
+    if len(pairs) < 2:
+        return []
+    return [
+        (
+            f"seed {b if len(own) == 1 else a}",
+            [c for c in mine if c.seed == a],
+            [c for c in theirs if c.seed == b],
+        )
+        for a, b in pairs
+    ]
 
 
 def _note(seeds: int, per_user: Mapping[str, float], lost: int) -> str:
     parts = ["interval over tasks, for these checkpoints"]
     if seeds < FEW_SEEDS:
-        parts.append(f"{seeds or 'no'} pair{'' if seeds == 1 else 's'} of training seeds")
+        parts.append(f"{seeds} training seed{'' if seeds == 1 else 's'} only")
     if len(per_user) > 1:
         above = sum(value > 0 for value in per_user.values())
         parts.append(f"above 0 under {above} of {len(per_user)} users")

@@ -42,6 +42,11 @@ class Arm:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def key(self) -> tuple[str, int]:
+        """What tells checkpoints apart."""
+        return self.label, self.seed
+
+    @property
     def name(self) -> str:
         """The arm with its seed, where that is not 0."""
         return f"{self.label}, seed {self.seed}" if self.seed else self.label
@@ -161,9 +166,9 @@ def _refuse_twins(arms: tuple[Arm, ...]) -> None:
     for arm in arms:
         if not arm.label.strip():
             raise ConfigError("'arms' holds an empty label", expected="a name for every arm")
-        if (arm.label, arm.seed) in seen:
+        if arm.key in seen:
             raise ConfigError(
                 f"'arms' names {arm.label!r} with seed {arm.seed} twice",
                 expected="every label once, or once for each training seed",
             )
-        seen.add((arm.label, arm.seed))
+        seen.add(arm.key)

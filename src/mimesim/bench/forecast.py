@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from mimesim.bench.cells import Cell, Outline, folder_of, outline
 from mimesim.bench.config import SELF, EvaluationConfig
+from mimesim.bench.outline import Cell, Outline, folder_of, outline
 from mimesim.bench.ready import missing, self_judge, speaks_through
 from mimesim.bench.rows import NOBODY
 from mimesim.config import redact

@@ -81,7 +81,7 @@ def _show(name: str, listed: list[Count], *, json: bool) -> None:
     cells = [
         (
             c.behavior,
-            behaviors.get(c.behavior).name,
+            behaviors.get(c.behavior).name.replace("_", " "),
             c.dialogues,
             c.turns,
             _share(c),
@@ -90,7 +90,7 @@ def _show(name: str, listed: list[Count], *, json: bool) -> None:
         for c in listed
         if c.dialogues
     ]
-    columns = ("id", "behavior", "dialogues", "turns", "share of the labeled", "confidence")
+    columns = ("id", "behavior", "dialogues", "turns", "share of dialogues", "sure")
     stdout(json=json).print(table(f"by {name}", columns, cells))
 
 

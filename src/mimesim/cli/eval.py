@@ -107,7 +107,7 @@ def _run(config: Any, forms: list[str], *, quiet: bool, json: bool) -> None:
     _show(record, config, json=json)
     place = config.out / RECORD
     for name in forms:
-        say(f"{name} -> {near(str(write(place, form=name).out))}", json=json)
+        say(f"{name} -> {near(str(write(config.out, form=name).out))}", json=json)
     say(f"record -> {near(place)}", json=json)
     for one in record.lost:
         note(f"not finished: {one.arm}, seed {one.seed}, {one.gym}, {one.user}: {one.reason}")
@@ -125,11 +125,24 @@ def _show(record: Any, config: Any, *, json: bool) -> None:
     elif len(config.users) == 1:
         _show_gyms(record, json=json)
     shown = matrix_grids(record) if len(config.users) > 1 or record.references else ()
-    for grid in (*shown, difference_grid(record.differences)):
+    told: set[str] = set()
+    for grid in (*map(_turned, shown), difference_grid(record.differences)):
         if grid.rows:
             stdout(json=json).print(table(grid.title, grid.head, grid.rows))
-            for text in grid.notes:
+        for text in grid.notes:
+            if text not in told:
                 say(f"  {text}", json=json)
+        told.update(grid.notes)
+    for text in record.limits:
+        say(text, json=json)
+
+
+def _turned(grid: Any) -> Any:
+    """Return a grid with the arms as columns, which fits a screen."""
+    from dataclasses import replace
+
+    head, *rows = zip(grid.head, *grid.rows, strict=True)
+    return replace(grid, head=head, rows=tuple(rows))
 
 
 def _show_gyms(record: Any, *, json: bool) -> None:

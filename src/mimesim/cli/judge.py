@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, in_words, say, stdout, table
+from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, note, say, stdout, table
 from mimesim.cli.verdicts import Concurrency, Json, MaxInvalid, Seed, stop_above
 from mimesim.errors import UsageError
 
@@ -42,7 +42,11 @@ def agree(
 ) -> None:
     """Compare judges of behaviors: agreement, kappa, rank correlation, per behavior and measure.
 
-    Verdicts are kept beside the episodes; the same command again asks only for what is missing.
+    agree: share of what both decided on the same side of 0.5. of all: the same share of all that
+    were asked, where a lost verdict agrees with nothing. kappa: agreement beyond chance, 0 to 1.
+    ranks: Spearman's correlation of the scores. In brackets: 95 % intervals. All measures of all
+    behaviors stand in --json. Verdicts are kept beside the episodes; the same command again asks
+    only for what is missing.
     """
     from mimesim.judges.agree import is_rated, rated_rows, rows_of
     from mimesim.judges.stored import states
@@ -74,15 +78,25 @@ def agree(
             }
         )
     stop_above(told, max_invalid)
+    if not rows:
+        note("nothing to compare: no episode has verdicts of two judges")
+        raise typer.Exit(BELOW_THRESHOLD)
 
 
 def _names(text: str) -> list[str]:
+    from mimesim.judges.agree import HUMAN
+
     names = [name.strip() for name in text.split(",") if name.strip()]
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(
-            f"--judges {text!r} names {len(set(names))} judges",
-            expected="two or more different ones, joined by commas",
+            f"--judges {text!r} does not name two different judges",
+            expected="two or more, joined by commas, e.g. rule,rule-heldout",
         )
+    for name in names:
+        if name in (HUMAN, HUMAN.rstrip(":")):
+            raise UsageError(
+                f"judge {name!r} is incomplete", expected=f"{HUMAN}<file.jsonl> with its verdicts"
+            )
     return names
 
 
@@ -113,7 +127,9 @@ async def _judge(
 
 
 def _show(rows: list[Row], *, json: bool) -> None:
-    """Print one table per pair of judges; what it leaves out stands in `--json`."""
+    """Print one table per pair of judges: all measures, and of each behavior whether it shows."""
+    from mimesim.judges.agree import ALL, SHOWN
+
     out = stdout(json=json)
     columns = ("of", "measure", "n", "agree", "of all", "kappa", "ranks")
     for pair in dict.fromkeys(row.judges for row in rows):
@@ -125,10 +141,10 @@ def _show(rows: list[Row], *, json: bool) -> None:
                 _bounded(row.comparison.share),
                 _bounded(row.comparison.share_of_all, bounds=False),
                 _bounded(row.comparison.kappa),
-                _bounded(row.comparison.spearman),
+                _bounded(row.comparison.spearman, bounds=False),
             )
             for row in rows
-            if row.judges == pair
+            if row.judges == pair and (row.behavior == ALL or row.measure in SHOWN)
         ]
         title = " x ".join(pair) + ": n decided by both, yes or no from 0.5 on"
         out.print(table(title, columns, cells))
@@ -139,4 +155,4 @@ def _bounded(one: Any, *, bounds: bool = True) -> str:
         return "-"
     if one.low is None or not bounds:
         return f"{one.value:.2f}"
-    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+    return f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"

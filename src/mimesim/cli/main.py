@@ -47,6 +47,7 @@ VERBS: dict[str, Verb] = {
     "judge": Verb("judge", "Set judges against each other, or against people."),
     "annotate": Verb("annotate", "Label which behaviors occur where."),
     "train": Verb("train", "Train a user or an agent."),
+    "plan": Verb("plan", "What a training would cost: time, memory, tokens, calls."),
     "eval": Verb("eval", "Evaluate agents against users."),
     "export": Verb("export", "Write episodes for other tools."),
     "view": Verb("view", "Show episodes in the terminal."),
@@ -153,7 +154,8 @@ def invoke(arguments: Sequence[str]) -> int:
         show_error(error)
         return error.exit_code
     except typer.TyperException as error:
-        message = " ".join(error.format_message().split()).rstrip(".")
+        # Typer says nothing where a verb is missing: it has shown the help instead.
+        message = " ".join(error.format_message().split()).rstrip(".") or "a verb is missing"
         show_error(UsageError(message, mend="see --help of the verb"))
         return WRONG_USE
     except (KeyboardInterrupt, typer.Abort):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mimesim.cli.output import emit_json, fail, in_words, say, stdout, table
-from mimesim.errors import DataError, UsageError
+from mimesim.cli.output import emit_json, fail, in_words, note, say, stdout, table
+from mimesim.errors import ConfigError, DataError, UsageError
 
 if TYPE_CHECKING:
     from mimesim.scenarios.compose import ComposeResult
@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on the
 ManualName = Annotated[
     str,
     typer.Option(
-        "--manual", "--pack", help="company, a manual.toml of your own, or abcd:FOLDER (your copy)."
+        "--manual", "--pack", help="company, a TOML file of your own, or abcd:FOLDER (your copy)."
     ),
 ]
 DEFAULT_OUT = Path("out") / "composed.jsonl"
@@ -33,7 +33,7 @@ DEFAULT_OUT = Path("out") / "composed.jsonl"
 def compose(
     out: Annotated[Path, typer.Option("--out", help="JSON Lines file to write.")] = DEFAULT_OUT,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all draws.")] = 0,
-    count: Annotated[int, typer.Option("--n", "--count", min=0, help="Rows to compose.")] = 300,
+    count: Annotated[int, typer.Option("--n", "--count", min=1, help="Rows to compose.")] = 300,
     neutral_share: Annotated[
         float, typer.Option("--neutral-share", help="Share of rows without a behavior.")
     ] = 1 / 3,
@@ -53,7 +53,11 @@ def compose(
     ] = False,
     view: Annotated[
         str,
-        typer.Option("--view", help="flat rows, or task (behavior task), or compat (JSON texts)."),
+        typer.Option(
+            "--view",
+            help="flat rows, scenario (for run --scenarios), task (behavior task) or compat (the "
+            "same as JSON texts).",
+        ),
     ] = "flat",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Compose, write nothing.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print results only.")] = False,
@@ -63,10 +67,15 @@ def compose(
     from mimesim import jsonio
     from mimesim.scenarios.compose import compose as compose_rows
     from mimesim.scenarios.manual import load
+    from mimesim.scenarios.types import SPLITS
 
     try:
-        shape = _shape(view)
         used = load(manual)
+        shape = _shape(view, used)
+        if split not in ("all", *SPLITS):
+            raise ConfigError(
+                f"split is {split!r}", where="--split", expected=f"one of {', '.join(SPLITS)}, all"
+            )
         result = compose_rows(
             used,
             seed=seed,
@@ -77,24 +86,52 @@ def compose(
             replay=replay,
             matched=matched,
         )
+        _check_asked(result, used, behaviors, neutral_share)
+        lines = [jsonio.dumps(shape(row)) + "\n" for row in result.rows]
+        place = _place(out, dry_run=dry_run)
         if not dry_run:
-            lines = [jsonio.dumps(shape(row)) + "\n" for row in result.rows]
             jsonio.write_text(out, "".join(lines))
     except UsageError as error:
         fail(error)
     summary = {"rows": len(result.rows), "dropped": dict(result.dropped), "out": str(out)}
     summary |= _counts(result, used)
-    say(_told(summary, out), quiet=quiet, json=json)
+    say(_told(summary, place), quiet=quiet, json=json)
+    if len(result.rows) < count:
+        note(f"warning: only {len(result.rows)} of {count} rows could be composed")
     if json:
         emit_json(summary)
 
 
-def _shape(view: str) -> Any:
-    from mimesim.errors import ConfigError
+def _place(out: Path, *, dry_run: bool) -> str:
+    if dry_run:
+        return "nothing written (dry run)"
+    return f"{out} (replaced)" if out.exists() else str(out)
+
+
+def _check_asked(result: ComposeResult, manual: Manual, behaviors: str, neutral_share: float) -> None:
+    """Refuse rows without a single one of those that were asked for.
+
+    Raises:
+        UsageError: what was dropped leaves no row, or no behavior in any.
+    """
+    played = neutral_share == 1 or any(row.behavior for row in result.rows)
+    if not result.dropped or (result.rows and played):
+        return
+    raise UsageError(
+        f"no row could be composed with the behaviors {behaviors!r}: {in_words(result.dropped)}",
+        where=f"manual {manual.name}",
+        expected="behaviors that occur with this manual; B4 needs limits",
+        mend="choose others, or add what they need to the manual",
+    )
+
+
+def _shape(view: str, manual: Manual) -> Any:
+    from mimesim.scenarios.rows import row_to_scenario
     from mimesim.scenarios.views import to_view
 
     shapes = {
         "flat": lambda row: row.to_json(),
+        "scenario": lambda row: row_to_scenario(row, manual).to_json(),
         "task": to_view,
         "compat": lambda row: to_view(row, compat=True),
     }
@@ -118,8 +155,8 @@ def _counts(result: ComposeResult, manual: Manual) -> dict[str, Any]:
     }
 
 
-def _told(summary: dict[str, Any], out: Path) -> str:
-    lines = [f"{summary['rows']} rows, {sum(summary['dropped'].values())} dropped -> {out}"]
+def _told(summary: dict[str, Any], place: str) -> str:
+    lines = [f"{summary['rows']} rows, {sum(summary['dropped'].values())} dropped -> {place}"]
     lines += [f"  dropped, {reason}: {count}" for reason, count in summary["dropped"].items()]
     lines += [f"  not used, {reason}: {count}" for reason, count in summary["skipped"].items()]
     if summary["without_limits"] == summary["request_types"]:
@@ -150,7 +187,12 @@ def show(
             if (row := Row.from_json(line.value, f"{file}:{line.number}")).index == index
         ]
         if not found:
-            raise DataError(f"no row has index {index}", where=str(file))
+            raise DataError(
+                f"no row has index {index}",
+                where=str(file),
+                expected="the index that a row of this file names",
+                mend="give another --index",
+            )
         row = found[0]
         scenario = row_to_scenario(row, used)
         steps = procedure.gold(row, used)

@@ -148,6 +148,7 @@ def part(
     """
     builder = Builder(lenient=True)
     tree = _tree(files, _Typed(overrides, (), quick), None, builder, None)
+    _settle(cls, tree, builder)
     if table:
         found = tree.get(table)
         tree = found if isinstance(found, dict) else {}
@@ -205,7 +206,16 @@ def _resolve(
 ) -> tuple[Any, list[ConfigError]]:
     builder = Builder()
     tree = _tree(files, typed, env, builder, cls)
+    _settle(cls, tree, builder)
     return builder.build(cls, tree, ()), builder.problems
+
+
+def _settle(cls: object, tree: dict[str, Any], builder: Builder) -> None:
+    if isinstance(cls, Settling):
+        try:
+            cls.settle(tree)
+        except ConfigError as error:
+            builder.problems.append(error)
 
 
 def _tree(
@@ -228,6 +238,18 @@ def _tree(
             merge(tree, substituted(value, source, (), known))
         except ConfigError as error:
             builder.problems.append(error)
+    _lay_over(tree, typed, environment, files, builder)
+    return tree
+
+
+def _lay_over(
+    tree: dict[str, Any],
+    typed: _Typed,
+    environment: Mapping[str, str],
+    files: Sequence[Path | str],
+    builder: Builder,
+) -> None:
+    """Lay the small form, the environment and what was typed over what the files say."""
     small = tree.get(QUICK)
     if typed.quick and isinstance(small, dict):
         merge(tree, small)
@@ -240,11 +262,8 @@ def _tree(
         for flag in typed.flags:
             if flag.value is not None:
                 put(tree, flag.key.split("."), wrapped(flag.value, Source(flag.name)))
-        if isinstance(cls, Settling):
-            cls.settle(tree)
     except ConfigError as error:
         builder.problems.append(error)
-    return tree
 
 
 def _refuse_foreign(value: Mapping[str, Any], source: Source, cls: type[Any]) -> None:

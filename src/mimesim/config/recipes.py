@@ -1,7 +1,8 @@
 """Recipes by name: whole runs that come with the project, found in a checkout or in a wheel.
 
-A recipe is `recipes/<verb>-<name>.toml`; `--recipe midtrain` of `mimesim train user` means
-`user-midtrain.toml`. In a checkout the folder stands beside `src`, in a wheel inside the package.
+A recipe is `<verb>-<name>.toml` anywhere in `recipes`, or `recipes/<verb>/<name>.toml`:
+`--recipe midtrain` of `mimesim train user` means `user-midtrain.toml`. In a checkout the folder
+stands beside `src`, in a wheel inside the package.
 """
 
 from __future__ import annotations
@@ -58,5 +59,6 @@ def base(path: Path) -> Path:
 
 
 def _files(verb: str) -> dict[str, Path]:
-    prefix = f"{verb}-"
-    return {path.stem.removeprefix(prefix): path for path in folder().rglob(f"{prefix}*.toml")}
+    prefix, root = f"{verb}-", folder()
+    named = {path.stem.removeprefix(prefix): path for path in root.rglob(f"{prefix}*.toml")}
+    return {**{path.stem: path for path in (root / verb).glob("*.toml")}, **named}

@@ -67,7 +67,12 @@ def read_file(path: Path) -> tuple[dict[str, Any], Source]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(f"cannot read the config file: {reason}", where=str(path)) from error
+        raise ConfigError(
+            f"cannot read the config file: {reason}",
+            where=str(path),
+            expected="a TOML, JSON or YAML file",
+            mend="check the path",
+        ) from error
     source = Source(str(path), text, recipes.base(path))
     try:
         value = _parse(path, text)

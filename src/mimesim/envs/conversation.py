@@ -30,6 +30,7 @@ from mimesim.envs.base import (
 )
 from mimesim.envs.load import NO_GYM
 from mimesim.errors import CallerError, ConfigError, DataError, UsageError, UserError
+from mimesim.scenarios.rows import refuse_row
 from mimesim.scenarios.types import Scenario
 from mimesim.seeds import derive
 from mimesim.users import briefing
@@ -61,6 +62,7 @@ def read_scenarios(path: Path | str) -> list[Task]:
     seen: dict[str, int] = {}
     for line in jsonio.read_jsonl(path):
         where = f"{path}:{line.number}"
+        refuse_row(line.value, where)
         scenario = Scenario.from_json(line.value, where)
         for name in ("history", "tools"):
             if line.value.get(name):

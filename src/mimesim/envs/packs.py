@@ -17,6 +17,7 @@ from mimesim import jsonio
 from mimesim.envs.base import Task
 from mimesim.errors import DataError
 from mimesim.registry import closest
+from mimesim.scenarios.rows import refuse_row
 
 SPLITS = ("train", "validation", "test")
 _TYPES: dict[str, type] = {
@@ -76,6 +77,7 @@ def task_from_json(value: Any, where: str) -> Task:
     """
     if not isinstance(value, Mapping):
         raise DataError("a task line is no JSON object", where=where, expected="one object")
+    refuse_row(value, where)
     for key in value:
         if key not in _TYPES:
             raise DataError(

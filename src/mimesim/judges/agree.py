@@ -43,6 +43,8 @@ MEASURES = tuple(
         if name != "why"
     )
 )
+SHOWN = ("exhibit", "cooperative")
+"""The measure of a row with a behavior, and of one without, that tells whether it was played."""
 _ITEM_KEYS = ("episode", "item", "id")
 
 
@@ -99,7 +101,8 @@ def read_human(path: Path | str) -> list[Stored]:
     """Read people's verdicts.
 
     Raises:
-        DataError: a damaged line, one without an episode, or a score that is no number in [0, 1].
+        DataError: a damaged line, one without an episode, a score that is no number in [0, 1], or
+            no line at all.
     """
     found = []
     for line in jsonio.read_jsonl(path):
@@ -108,6 +111,10 @@ def read_human(path: Path | str) -> list[Stored]:
             found.append(Stored.from_json(line.value, where))
             continue
         found.append(_human(line.value, f"{HUMAN}{Path(path).name}", where))
+    if not found:
+        raise DataError(
+            "no verdicts of people", where=str(path), expected='lines {"episode": id, "exhibit": 0.5}'
+        )
     twice = [name for name, n in Counter(one.item for one in found).items() if n > 1]
     if twice:
         raise DataError(f"the episode {twice[0]!r} is scored twice", where=str(path))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from mimesim.errors import ConfigError, UsageError
+from mimesim.errors import ConfigError, UnknownNameError, UsageError
 from mimesim.judges.base import Judge
 from mimesim.judges.rubric import JudgeSettings, RubricJudge
 from mimesim.judges.rule import RuleJudge
@@ -47,6 +47,11 @@ def make_judge(name: str, *, options: Mapping[str, Any] | None = None) -> Judge:
     kind, _, rest = name.partition(":")
     if "." in kind:  # an outside object, package.module:attribute
         return cast(Judge, REGISTRY.make(name, "", dict(options or {}), needs=_NEEDS))
+    if kind not in REGISTRY.names():
+        raise UnknownNameError(
+            f"unknown judge {name!r}{closest(kind, REGISTRY.names())}",
+            expected="rule, rule-heldout, model:<model> or package.module:attribute",
+        )
     return cast(Judge, REGISTRY.make(kind, rest, dict(options or {}), needs=_NEEDS))
 
 

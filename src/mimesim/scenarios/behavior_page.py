@@ -38,18 +38,20 @@ B14 = "mypackage.flattery:B14"
 
 ```python
 from mimesim.scenarios.behaviors import Behavior, Taxon, closing
-from mimesim.testing.behavior import check_behavior
+from mimesim.scenarios.behaviors.base import customer_turns
 
 
 class Flattery(Behavior):
     id = "B14"
     told = ("praise",)
+    has_check = True
     taxon = Taxon(
         name="flattery_for_favors",
         definition="The customer praises the agent to get what the rules do not give.",
         min_turns=1,
         contrasts={"B4": "Flattery pleases the person; persistence argues with the rule."},
         params={"praise": "what is praised"},
+        check="1 if the praise is said, else 0.",
     )
 
     def derive_params(self, case, rng):
@@ -58,12 +60,32 @@ class Flattery(Behavior):
     def directive(self, params):
         return f"You win people over: praise {params['praise']} whenever you want a favor.\\n{closing()}"
 
+    def check(self, turns, case, params):
+        return float(any(params["praise"] in text for text in customer_turns(turns)))
 
-findings = check_behavior(Flattery())
-assert all(finding.ok for finding in findings), findings
+
+B14 = Flattery()
+
+
+if __name__ == "__main__":
+    from mimesim.testing.behavior import check_behavior
+
+    findings = check_behavior(B14)
+    assert all(finding.ok for finding in findings), findings
 ```
 
-`mimesim behaviors check mypackage.flattery:B14` runs the same suite. `mimesim behaviors list` shows
+| part | what it does |
+|---|---|
+| `id`, `taxon` | what it is called and what it is; `contrasts` names the behaviors it is easily taken for |
+| `told` | the parameters that the directive tells; every other one stays out of it |
+| `applicable(case)` | whether it makes sense in a case; always, if left out |
+| `derive_params(case, rng)` | draws the parameters from `case.row.record`, with `rng` and nothing else |
+| `directive(params)` | what the user is told; ends with `closing()` |
+| `check(turns, case, params)` | optional, with `has_check = True`: the rule check. `turns` is the public conversation after what was replayed; it returns a score from 0 (not shown) to 1 (shown), or None where there was no occasion. It is pure, gives a user who said nothing no score, and is logged, never rewarded |
+| `problems(case)` | optional: what is wrong with the parameters of a row |
+
+`mimesim behaviors check mypackage.flattery:B14` runs the same suite (name the object, not its class;
+the package must be importable, e.g. by `PYTHONPATH=.`). `mimesim behaviors list` shows
 installed ones, `--behaviors B14` or `--behaviors installed` composes them; `all` stays the 13, so
 that an extension never changes what a seed gives.
 """

@@ -22,6 +22,7 @@ from mimesim.scenarios.behaviors import Behavior, Situation
 from mimesim.scenarios.invariants import broken
 from mimesim.scenarios.procedure import verdict
 from mimesim.scenarios.records import Case
+from mimesim.scenarios.replay import identity_check
 from mimesim.scenarios.types import (
     DENIED,
     ESCALATED,
@@ -147,8 +148,9 @@ def held_out_cell(subflow: str, behavior: str) -> bool:
 
 def with_behavior(case: Situation, behavior: Behavior, rng: random.Random) -> Row:
     """Return the row of `case` with `behavior`, its parameters drawn and its directive worded."""
-    params: dict[str, Any] = behavior.derive_params(case, rng)
-    directive = behavior.directive(params)
+    with registry.blamed(behavior):
+        params: dict[str, Any] = behavior.derive_params(case, rng)
+        directive = behavior.directive(params)
     return replace(case.row, behavior=behavior.id, params=params, directive=directive)
 
 
@@ -162,13 +164,30 @@ def _plan(manual: Manual, count: int, options: Options) -> _Plan:
             expected="count >= 0 and a share between 0 and 1",
         )
     if given.get("split") not in (None, *SPLITS):
-        raise ConfigError(f"split is {given['split']!r}", expected="one of " + ", ".join(SPLITS))
+        raise ConfigError(
+            f"split is {given['split']!r}", expected=f"one of {', '.join(SPLITS)}, or none for all"
+        )
     if given.get("replay", "none") not in REPLAYS:
         raise ConfigError(f"replay is {given['replay']!r}", expected="one of " + ", ".join(REPLAYS))
     open_to_all = given.get("split") in (None, "test")
+    requests = tuple(r for r in manual.request_types if open_to_all or not r.held_out)
+    if not requests:
+        raise ConfigError(
+            f"all request types of manual {manual.name!r} are held out",
+            where=f"split {given['split']}",
+            expected="one that is not, or the split test",
+        )
+    if given.get("replay", "none") != "none" and not any(
+        identity_check(r, manual) for r in requests
+    ):
+        raise ConfigError(
+            f"no procedure of manual {manual.name!r} begins with an identity check",
+            where=f"replay {given['replay']}",
+            expected="procedures whose first tool is of kind identity",
+        )
     return _Plan(
         world=worlds.of(manual),
-        requests=tuple(r for r in manual.request_types if open_to_all or not r.held_out),
+        requests=requests,
         weights=_weights(chosen),
         neutral_share=Fraction(share).limit_denominator(10_000),
         **given,
@@ -185,7 +204,7 @@ def _weights(chosen: str | Sequence[str] | Mapping[str, float]) -> dict[str, flo
         weights = dict.fromkeys(known, 1.0)
     else:
         names = chosen.split(",") if isinstance(chosen, str) else chosen
-        weights = {registry.get(name.strip()).id: 1.0 for name in names}
+        weights = {registry.get(name.strip()).id: 1.0 for name in names if name.strip()}
     if not weights or min(weights.values()) < 0 or not any(weights.values()):
         raise ConfigError(f"behaviors {chosen!r} leave nothing to draw", expected="weights above 0")
     return weights
@@ -262,7 +281,7 @@ def _behaving(row: Row, plan: _Plan, rng: random.Random) -> Row | None:
         for behavior in map(registry.get, plan.weights)
         if plan.weights[behavior.id] > 0
         and not (plan.split in ("train", "validation") and held_out_cell(row.subflow, behavior.id))
-        and behavior.applicable(case)
+        and _applies(behavior, case)
     ]
     if not options:
         return None
@@ -270,6 +289,11 @@ def _behaving(row: Row, plan: _Plan, rng: random.Random) -> Row | None:
     made = with_behavior(case, chosen, rng)
     split = split_of(plan.world.customer(row.record), case.request, chosen.id)
     return replace(made, split=split)
+
+
+def _applies(behavior: Behavior, case: Situation) -> bool:
+    with registry.blamed(behavior):
+        return behavior.applicable(case)
 
 
 def _neutral_twin(row: Row, seed: int, index: int) -> Row:

@@ -230,7 +230,11 @@ def broken(case: Situation) -> dict[str, Any]:
     if problems := v8_grounded(case):
         return {"V8": problems}
     left_out = _NOT_IN_THE_ORIGINAL if case.manual.compat else ()
-    found = {name: check(case) for name, check in ROW_INVARIANTS.items() if name not in left_out}
-    if case.row.behavior:
-        found[case.row.behavior] = behaviors.get(case.row.behavior).problems(case)
+    behavior = behaviors.get(case.row.behavior) if case.row.behavior else None
+    with behaviors.blamed(behavior):
+        found = {
+            name: check(case) for name, check in ROW_INVARIANTS.items() if name not in left_out
+        }
+        if behavior is not None:
+            found[behavior.id] = behavior.problems(case)
     return {name: problems for name, problems in found.items() if problems}

@@ -51,10 +51,13 @@ def load(name: str = "company") -> Manual:
     if is_foreign(name):
         manual: Manual = read_world(name).manual
         return manual
+    if name.endswith(".toml"):
+        return parse(read_toml(Path(name)), name, source=name)
     path = pack_file(name, "manual.toml")
     if not path.exists():
         known = sorted(p.parent.name for p in PACKS.glob("*/manual.toml"))
-        raise unknown_name("scenario pack", name, [*known, *(f"{r}:…" for r in READERS.names())])
+        others = [*(f"{reader}:…" for reader in READERS.names()), "FILE.toml"]
+        raise unknown_name("manual", name, [*known, *others])
     return parse(read_toml(path), str(path), source=name)
 
 
@@ -84,10 +87,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Raises:
-        DataError: damaged.
+        DataError: missing or damaged.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(
+            "file not found", where=str(path), expected="a TOML file", mend="check the path"
+        ) from error
     except ValueError as error:
         raise DataError(f"not valid TOML: {error}", where=str(path)) from error
 
@@ -96,7 +103,7 @@ def parse(obj: Mapping[str, Any], where: str, source: str = "company") -> Manual
     """Build a manual from its parsed file; `source` is what `load` was given.
 
     Raises:
-        DataError: unknown key, missing text, or a name that nothing bears.
+        DataError: unknown key, missing text, a name that nothing bears, or no request type.
     """
     keys = ("name", "company", "license", "general", "flows", "tools", "limits", "requests")
     raw = reading.known_keys(obj, keys, where=where, what="manual")
@@ -112,6 +119,8 @@ def parse(obj: Mapping[str, Any], where: str, source: str = "company") -> Manual
         source=source,
         license=reading.text(raw, "license", where=where, default="Apache-2.0"),
     )
+    if not manual.request_types:
+        raise DataError("no request type", where=where, expected="[[requests]], at least one")
     for group in (manual.flows, manual.tools, manual.limits, manual.request_types):
         _unique([member.name for member in group], where)
     for request in manual.request_types:
@@ -139,14 +148,18 @@ def _flow(entry: Any, where: str) -> Flow:
 
 
 def _tool(entry: Any, where: str) -> Tool:
-    keys = ("name", "kind", "summary", "slots", "returns")
+    keys = ("name", "kind", "summary", "slots", "returns", "identifies")
     raw = reading.known_keys(entry, keys, where=where, what="tool")
+    name = reading.text(raw, "name", where=where)
+    where = f"{where}: tool {name!r}"
+    kind = reading.choice(raw.get("kind"), TOOL_KINDS, key="kind", where=where)
     return Tool(
-        name=reading.text(raw, "name", where=where),
-        kind=reading.choice(raw.get("kind"), TOOL_KINDS, key="kind", where=where),
+        name=name,
+        kind=kind,
         summary=reading.text(raw, "summary", where=where),
         slots=reading.texts(raw, "slots", where=where),
         returns=reading.texts(raw, "returns", where=where),
+        identifies=kind == "identity" or raw.get("identifies") is True,
     )
 
 
@@ -224,8 +237,8 @@ def _unique(names: Sequence[str], where: str) -> None:
 
 
 def _check(request: RequestType, manual: Manual, where: str) -> None:
-    manual.flow(request.flow)
-    manual.limits_of(request.name)
+    _among([request.flow], [flow.name for flow in manual.flows], "flow", where)
+    _among(request.limits, [limit.name for limit in manual.limits], "limit", where)
     if len(request.required) < 2 or len(request.procedure) < 2:
         raise DataError("too thin", where=where, expected="2 required fields and 2 steps or more")
     _among(request.identity, request.required, "identity field", where)
@@ -233,6 +246,7 @@ def _check(request: RequestType, manual: Manual, where: str) -> None:
     used = [name for step in request.procedure for name in step.fields]
     _among(request.required, used, "required field", where)
     for step in request.procedure:
+        _among([step.tool], [tool.name for tool in manual.tools], "tool", where)
         tool = manual.tool(step.tool)
         _among(step.slots, tool.slots, f"slot of {tool.name}", where)
         _among([*step.sources, *step.fixed], step.slots, f"slot of {tool.name}", where)

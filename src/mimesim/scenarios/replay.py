@@ -16,16 +16,17 @@ from itertools import takewhile
 from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.prompts import render
 from mimesim.scenarios.fields import field_name
-from mimesim.scenarios.types import Manual, Row
+from mimesim.scenarios.types import Manual, RequestType, Row, Step
 
-CHECKS = ("pull-up-account", "validate-purchase", "verify-identity")
-"""Actions at the head of a procedure that identify the customer."""
+
+def identity_check(request: RequestType, manual: Manual) -> tuple[Step, ...]:
+    """Return the steps at the head of a procedure that identify the customer."""
+    return tuple(takewhile(lambda s: manual.tool(s.tool).identifies, request.procedure))
 
 
 def identity_fields(row: Row, manual: Manual) -> tuple[str, ...]:
     """Return the fields that the identity check asks for and the record holds, in order."""
-    procedure = manual.request(row.subflow).procedure
-    head = takewhile(lambda step: step.tool in CHECKS, procedure)
+    head = identity_check(manual.request(row.subflow), manual)
     names = dict.fromkeys(name for step in head for name in step.fields)
     return tuple(name for name in names if name in row.record)
 

@@ -88,6 +88,21 @@ def _scenario(row: Row, manual: Manual) -> Scenario:
     )
 
 
+def refuse_row(value: Any, where: str) -> None:
+    """Refuse a composed row where a scenario or a task is read: it does not name its manual.
+
+    Raises:
+        DataError: it is one.
+    """
+    if isinstance(value, Mapping) and {"record", "subflow"} <= set(value):
+        raise DataError(
+            "this is a composed row",
+            where=where,
+            expected="a scenario, or a task of a gym",
+            mend="compose it with `--view scenario` and play it with `run --scenarios`",
+        )
+
+
 def scenario_to_row(scenario: Scenario, where: str) -> Row:
     """Give back the row a scenario was made from.
 

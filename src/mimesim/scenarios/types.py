@@ -255,6 +255,7 @@ class Tool:
         kind: identity, check, record, detail, handover, deliver or change.
         slots: every argument name the tool knows.
         returns: record or env fields it hands back when it succeeds.
+        identifies: whether it is part of the identity check that rows may replay.
     """
 
     name: str
@@ -262,6 +263,7 @@ class Tool:
     summary: str
     slots: tuple[str, ...]
     returns: tuple[str, ...] = ()
+    identifies: bool = False
 
     @property
     def state_changing(self) -> bool:

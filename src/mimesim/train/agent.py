@@ -37,6 +37,7 @@ from mimesim.train.csd_record import csd_block
 from mimesim.train.folder import training_folder
 from mimesim.train.notes import NoteConfig, check_notes
 from mimesim.train.rl import BatchLog, Keeper, OnBatch, grpo_arguments
+from mimesim.train.warmstart import WarmConfig, warm_start
 from mimesim.users.base import UserSource
 from mimesim.users.load import make_user
 
@@ -62,6 +63,8 @@ class AgentConfig:
         coach: `rule`, `user`, `model:<model>`, a table with one of them as its `name`, or None;
             only asked when `csd.alpha` is above 0.
         arm: which variant of CSD this is (`train.arms`); None = as the keys say.
+        start: warm start of the embedded policy that makes `init` where it is missing; None = it
+            must be there.
     """
 
     init: Path = Path("out/warm-start/policy")
@@ -85,6 +88,7 @@ class AgentConfig:
     notes: NoteConfig = field(default_factory=NoteConfig)
     coach: CoachConfig | str | None = "rule"
     arm: str | None = None
+    start: WarmConfig | None = None
     micro_rows: int = 8
     save_every: int = 50
     threads: int = 1
@@ -135,6 +139,7 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
     config = arms.applied(config)
+    _make_start(config)
     place = {"checkpoint": str(config.out / "policy")}
     with training_folder(config.out, _settings(config)):
         done = config.out / "agent.json"
@@ -145,11 +150,23 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         return result
 
 
+def _make_start(config: AgentConfig) -> None:
+    """Make the warm-started policy that the run begins with, if it is to be made."""
+    if config.start is None or (config.init / "model.safetensors").is_file():
+        return
+    if (config.start.out / "policy").absolute() != config.init.absolute():
+        raise ConfigError(
+            f"'start.out' makes {str(config.start.out / 'policy')!r}",
+            expected=f"'init', which is {str(config.init)!r}",
+        )
+    warm_start(config.start)
+
+
 def _settings(config: AgentConfig) -> dict[str, Any]:
     """Return all that decides the result; the start is known by its weights, not its place."""
     weights = config.init / "model.safetensors"
     start = file_fingerprint(weights) if weights.is_file() else str(config.init)
-    neutral = replace(config, init=Path(), out=Path(), threads=1, save_every=1)
+    neutral = replace(config, init=Path(), out=Path(), threads=1, save_every=1, start=None)
     return {"kind": "agent", **configs.dump(neutral), "init": start, "out": ""}
 
 

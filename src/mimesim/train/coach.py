@@ -284,8 +284,8 @@ def _prompt(seen: CoachTurn, config: CoachConfig) -> str:
 
 
 _MARKUP = re.compile(
-    r"```.*?(```|$)"  # fenced blocks
-    r"|<(?P<tag>[\w:.-]*(?:tool|function)[\w:.-]*)[^>]*>.*?(</(?P=tag)>|$)"  # tagged calls
+    r"```.*?(```|\Z)"  # fenced blocks
+    r"|<(?P<tag>[\w:.-]*(?:tool|function)[\w:.-]*)[^>]*>.*?(</(?P=tag)>|\Z)"  # tagged calls
     r"|<\|[^|>]*\|>"  # special tokens
     r"|^\s*[\[{]\s*[\"{].*?[\]}]\s*$",  # JSON on lines of its own
     re.DOTALL | re.MULTILINE,

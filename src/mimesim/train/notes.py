@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mimesim.config.ranges import COUNT, check_ranges
+from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue.types import CoachNote, Role
 from mimesim.errors import ConfigError, EpisodeError
 from mimesim.models.base import ChatCodec
@@ -56,8 +56,7 @@ def check_notes(config: Any) -> None:
         ConfigError: naming the key.
     """
     notes: NoteConfig = config.notes
-    if notes.max_noted < 0:
-        raise ConfigError(f"'notes.max_noted' cannot be {notes.max_noted}", expected="0 or more")
+    check_ranges(config, NATURAL, "notes.max_noted")
     check_ranges(config, COUNT, "notes.concurrency")
     for key, value, known in (
         ("notes.arm", notes.arm, ARMS),

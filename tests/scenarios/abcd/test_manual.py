@@ -15,7 +15,6 @@ from mimesim.scenarios.abcd.manual import build, read_guidelines, tables
 from mimesim.scenarios.fields import FIELD_NAMES
 from mimesim.scenarios.limits import holds
 from mimesim.scenarios.manual import TOOL_KINDS, policy_lines
-from mimesim.scenarios.replay import CHECKS
 from mimesim.scenarios.types import Manual
 from tests.support import abcd
 
@@ -186,7 +185,7 @@ def test_the_figures_about_the_original_table_are_reproduced(test_data: Path) ->
     asked = tables()["compat_actions"]
     disclosing, kept = {}, {}
     for name in tables()["subflows"]:
-        head = takewhile(CHECKS.__contains__, procedures[name])
+        head = takewhile(tables()["identity_check"].__contains__, procedures[name])
         told = {field for action in head for field in asked[action]}
         required = dict.fromkeys(field for action in procedures[name] for field in asked[action])
         disclosing[name], kept[name] = "customer_name" in told, len(set(required) - told)

@@ -120,7 +120,13 @@ def _tools() -> tuple[Tool, ...]:
             used[action].update(dict.fromkeys(_asked(action, table, compat=False)))
             used[action].update(dict.fromkeys(tables()["compat_actions"].get(action, ())))
     return tuple(
-        Tool(name, tables()["kinds"][name], name.replace("-", " "), tuple(slots))
+        Tool(
+            name,
+            tables()["kinds"][name],
+            name.replace("-", " "),
+            tuple(slots),
+            identifies=name in tables()["identity_check"],
+        )
         for name, slots in used.items()
     )
 
@@ -187,7 +193,7 @@ def _request(
             )
     steps = tuple(Step(action, _asked(action, table, compat=compat)) for action in actions)
     required = tuple(dict.fromkeys(field for step in steps for field in step.slots))
-    identity = [f for s in steps if s.tool.startswith(("pull", "val", "verify")) for f in s.slots]
+    identity = [f for s in steps if s.tool in tables()["identity_check"] for f in s.slots]
     return RequestType(
         name=name,
         flow=table["flow"],

@@ -9,10 +9,12 @@ start. Extensions add behaviors through the entry-point group `mimesim.behaviors
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
-from mimesim.errors import DataError, UnknownNameError
+from mimesim.errors import DataError, MimesimError, UnknownNameError, UsageError
 from mimesim.registry import Registry, unknown_name
 from mimesim.scenarios.behaviors.base import Behavior, Situation, Taxon, closing, taxonomy
 
@@ -21,6 +23,7 @@ __all__ = [
     "Judged",
     "Situation",
     "Taxon",
+    "blamed",
     "builtin_ids",
     "closing",
     "everything",
@@ -118,7 +121,7 @@ def get(name: str) -> Behavior:
         UnknownNameError: none of them, or an extension that is no behavior; names the closest.
     """
     by_name = {str(taxonomy()[key]["name"]): key for key in builtin_ids()}
-    key = by_name.get(name, name)
+    key = by_name.get(name, name.upper() if name.upper() in builtin_ids() else name)
     if key in _BY_PATH:
         return _BY_PATH[key]
     if key not in ids() and ":" not in key:
@@ -142,6 +145,28 @@ def _by_path(found: Behavior, path: str) -> Behavior:
             expected="an id of its own",
         )
     return _BY_PATH.setdefault(found.id, found)
+
+
+@contextmanager
+def blamed(behavior: Behavior | None) -> Iterator[None]:
+    """Turn what the code of an extension's behavior raises into one line that names it.
+
+    Raises:
+        UsageError: the code raised.
+    """
+    try:
+        yield
+    except MimesimError:
+        raise
+    except Exception as error:
+        if behavior is None or behavior.id in builtin_ids():
+            raise
+        kind = type(behavior)
+        raise UsageError(
+            f"behavior {behavior.id!r} raised {type(error).__name__}: {error}",
+            where=f"{kind.__module__}:{kind.__qualname__}",
+            mend="run `mimesim behaviors check` on it",
+        ) from error
 
 
 def judged(behavior: Behavior) -> Judged:

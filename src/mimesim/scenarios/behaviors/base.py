@@ -70,7 +70,10 @@ def taxon_of(behavior: str) -> Taxon:
     """
     raw, pairs = taxonomy().get(behavior), taxonomy().get("contrasts", {})
     if raw is None:
-        raise DataError(f"no behavior {behavior!r}", where=str(_TAXONOMY), expected="a table of it")
+        raise DataError(
+            f"behavior {behavior!r} has no description",
+            expected="taxon = Taxon(...) in its class, or a table of it in taxonomy.toml",
+        )
     contrasts = {}
     for other in raw["neighbors"]:
         pair = next((p for p in (f"{behavior}/{other}", f"{other}/{behavior}") if p in pairs), None)

@@ -7,10 +7,10 @@ describes. Every result is a range from all assumptions at their fast end to all
 
 from __future__ import annotations
 
-from mimesim.train.plan.estimate import Plan, plan_recipe
 from mimesim.train.plan.machines import MACHINES
 from mimesim.train.plan.money import Prices
 from mimesim.train.plan.recipe import Asked
 from mimesim.train.plan.shapes import SHAPES
+from mimesim.train.plan.whole import Plan, plan_recipe
 
 __all__ = ["MACHINES", "SHAPES", "Asked", "Plan", "Prices", "plan_recipe"]

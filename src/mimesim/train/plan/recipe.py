@@ -6,19 +6,18 @@ recipe cannot say (how long people talk, on what it will run) stands in its tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mimesim import config as configs
 from mimesim.config import recipes
 from mimesim.errors import ConfigError, UnknownNameError
 from mimesim.registry import unknown_name
+from mimesim.train import arms
 from mimesim.train.plan.assumptions import Span
 from mimesim.train.plan.money import Prices
-
-V = TypeVar("V")
 
 Given = float | tuple[float, float] | None
 """A number, or its fast and its slow end."""
@@ -167,6 +166,7 @@ class NoteView:
 
     debias: bool = True
     max_noted: int = 16
+    concurrency: int = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,12 +188,22 @@ class AgentView:
     csd: CsdView = field(default_factory=CsdView)
     notes: NoteView = field(default_factory=NoteView)
     coach: Any = "rule"
+    arm: str | None = None
     lora_rank: int = 0
     threads: int = 1
     launch: LaunchView = field(default_factory=LaunchView)
 
+    @classmethod
+    def settle(cls, tree: dict[str, Any]) -> None:
+        """Set the keys that the arm decides; see `config.Settling`.
 
-VIEWS: dict[str, Callable[..., Any]] = {
+        Raises:
+            ConfigError: another key contradicts the arm.
+        """
+        arms.settle(tree)
+
+
+VIEWS: dict[str, type[Any]] = {
     "mimesim.train.midtrain:UserConfig": SupervisedView,
     "mimesim.train.warmstart:WarmConfig": FreshView,
     "mimesim.train.gymstart:GymStartConfig": FreshView,
@@ -253,7 +263,7 @@ def read(path: Path, asked: Asked) -> Read:
             mend="take the recipe of a training",
         )
     view, passed_over = configs.part(
-        _class_of(kind), [path], overrides=asked.overrides, quick=asked.quick
+        VIEWS[kind], [path], overrides=asked.overrides, quick=asked.quick
     )
     notes, unknown = configs.part(
         Notes, [path], NOTES, overrides=asked.overrides, quick=asked.quick
@@ -265,12 +275,6 @@ def read(path: Path, asked: Asked) -> Read:
             expected="one of " + ", ".join(sorted(Notes.__dataclass_fields__)),
         )
     return Read(path, kind, view, notes, passed_over)
-
-
-def _class_of(kind: str) -> type[Any]:
-    view = VIEWS[kind]
-    assert isinstance(view, type)  # noqa: S101 - the table holds classes
-    return view
 
 
 def span(given: Given, fast: float, slow: float) -> Span:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,7 @@ class Shape:
     def layer_parameters(self) -> float:
         """Matrix parameters of a mean layer."""
         attention = self.hidden * (self.queries * (3 if self.gated else 2) + 2 * self.keys)
-        states = self.hidden * (
-            2 * self.state_keys + 3 * self.state_values + 2 * self.state_heads
-        )
+        states = self.hidden * (2 * self.state_keys + 3 * self.state_values + 2 * self.state_heads)
         mixed = self.attending * attention + (self.layers - self.attending) * states
         return mixed / self.layers + 3 * self.hidden * self.inner
 
@@ -168,19 +166,20 @@ SHAPES = {
 _ALIASES = {"embedded": "smollm2-135m", "smollm2": "smollm2-135m"}
 
 
-def shape_of(name: str, *, where: str = "--model") -> Shape:
+def shape_of(name: str, folders: Sequence[Path] = (), *, where: str = "--model") -> Shape:
     """Return the shape that a name or path means.
 
-    A folder with a `config.json` is read; else the name, or the last part of a path, has to be in
+    A folder with a `config.json` is read, seen from here or from one of `folders`; else the name, or the last part of a path, has to be in
     the table or begin with a name that is (`out/qwen3.5-9b-text`).
 
     Raises:
         UnknownNameError: nothing of that name is known.
         DataError: a `config.json` that describes no dense decoder.
     """
-    written = Path(name) / "config.json"
-    if written.is_file():
-        return read_shape(written)
+    for folder in (Path(), *folders):
+        written = folder / name / "config.json"
+        if written.is_file():
+            return read_shape(written)
     last = name.rstrip("/").rpartition("/")[2].lower()
     last = _ALIASES.get(last, last)
     for known, shape in SHAPES.items():

@@ -1,0 +1,117 @@
+"""The plan of a recipe, with its warnings and with the model's own errors beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mimesim.train.plan import published
+from mimesim.train.plan.assumptions import Side
+from mimesim.train.plan.estimate import Estimate, Sketch, sketch
+from mimesim.train.plan.recipe import Asked
+from mimesim.train.plan.timing import Setting
+from mimesim.train.plan.workload import Reinforced, Supervised, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a recipe would cost.
+
+    Attributes:
+        sides: fast, point and slow.
+        errors: how far the same model is off the published cost of this kind; empty = there is none
+            to compare with, so the plan is unvalidated.
+        warnings: what should be known before one believes it.
+    """
+
+    recipe: Path
+    label: str
+    setting: Setting
+    sides: Mapping[Side, Estimate]
+    errors: list[published.Error]
+    warnings: list[str]
+    passed_over: list[str]
+    price_date: str
+    gpu_hour: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        setting = self.setting
+        return {
+            "recipe": str(self.recipe),
+            "label": self.label,
+            "model": setting.shape.name,
+            "parameters": setting.shape.parameters,
+            "machine": setting.machine.name,
+            "machines": setting.count,
+            "serving_machines": setting.servers,
+            "engine": setting.engine,
+            "sharded": setting.sharded,
+            "estimates": {side: _side_json(found) for side, found in self.sides.items()},
+            "published": [asdict(error) for error in self.errors],
+            "validated": bool(self.errors),
+            "warnings": self.warnings,
+            "keys_without_influence": self.passed_over,
+            "price_date": self.price_date,
+            "gpu_hour": self.gpu_hour,
+        }
+
+
+def plan_recipe(recipe: Path, asked: Asked | None = None) -> Plan:
+    """Plan a training recipe, by path or by name.
+
+    Raises:
+        ConfigError: it is no training, or does not say how much there is to read.
+        UnknownNameError: no such recipe, machine, model or gym.
+    """
+    asked = asked or Asked()
+    found = sketch(recipe, asked)
+    machine = found.setting.machine.name
+    return Plan(
+        recipe=found.read.path,
+        label=found.load.label,
+        setting=found.setting,
+        sides=found.sides,
+        errors=_errors(found.load),
+        warnings=_warnings(found),
+        passed_over=list(found.read.passed_over),
+        price_date=asked.prices.date,
+        gpu_hour=asked.prices.gpu_hour.get(machine),
+    )
+
+
+def _side_json(found: Estimate) -> dict[str, Any]:
+    """Return one side as JSON values, its sums included."""
+    whole = {"whole": found.memory.whole}
+    batch = {"batch": {**asdict(found.batch), "whole": found.batch.whole}} if found.batch else {}
+    return {
+        **asdict(found),
+        **batch,
+        "memory": {**asdict(found.memory), **whole},
+        "dollars": found.dollars,
+    }
+
+
+def _errors(load: Workload) -> list[published.Error]:
+    if isinstance(load, Supervised):
+        return [published.error("mid-training")]
+    return [] if load.agent else [published.error("user RL")]
+
+
+def _warnings(found: Sketch) -> list[str]:
+    load, setting, sides = found.load, found.setting, found.sides
+    told = []
+    room = setting.machine.memory * (1 if setting.machine.is_gpu else setting.count)
+    if sides["fast"].memory.whole > room:
+        told.append("does not fit into memory even at the fast end")
+    elif sides["slow"].memory.whole > room:
+        told.append("does not fit into memory at the slow end")
+    if isinstance(load, Reinforced) and load.agent:
+        told.append("unvalidated: no cost of an agent RL run is published")
+    if any(call.dollars is None for call in sides["point"].calls):
+        told.append("a model has no price; give one with --prices")
+    if isinstance(load, Reinforced) and setting.engine == "vllm":
+        told.append("sampling by vLLM is assumed, which nobody has run with this project")
+    return told
