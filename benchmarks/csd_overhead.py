@@ -22,8 +22,9 @@ from benchmarks.run import machine
 from mimesim import jsonio
 from mimesim.errors import EnvironmentFault
 from mimesim.train.agent import AgentConfig, BatchLog, train_agent
-from mimesim.train.collect import GymCollector, NoteConfig
+from mimesim.train.collect import GymCollector
 from mimesim.train.csd import CsdConfig
+from mimesim.train.notes import NoteConfig
 
 OUT = Path(__file__).with_name("csd_overhead.json")
 INIT = Path("out/warm-start/policy")
