@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 from mimesim import jsonio
 from mimesim.cli import behaviors as behaviors_verb
 from mimesim.cli import scenarios as scenarios_verb
+from mimesim.envs.conversation import read_scenarios
+from mimesim.envs.packs import read_tasks
+from mimesim.errors import DataError
 from mimesim.scenarios.types import Row
 from mimesim.scenarios.views import from_view
 from tests.support import abcd
@@ -80,9 +83,11 @@ def test_a_manual_without_limits_says_so(tmp_path: Path) -> None:
     folder = abcd.write_folder(tmp_path / "abcd", guidelines=jsonio.loads(text))
     arguments = ["compose", "--manual", f"abcd:{folder}", "--n", "9", "--behaviors", "B4"]
     result = RUNNER.invoke(scenarios_verb.app, [*arguments, "--dry-run"])
+    assert result.exit_code == 2
+    assert "no behavior applies 6; expected behaviors that occur with this manual" in result.stderr
+    result = RUNNER.invoke(scenarios_verb.app, [*arguments[:-2], "--dry-run"])
     assert result.exit_code == 0
     assert "this manual has no limits" in result.stdout
-    assert "dropped, no behavior applies: 6" in result.stdout
 
 
 def test_rows_can_be_written_as_the_behavior_task_has_them(tmp_path: Path) -> None:
@@ -101,7 +106,33 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
         scenarios_verb.app, ["compose", "--out", str(out), "--count", "3", "--dry-run"]
     )
     assert result.exit_code == 0
+    assert "3 rows, 0 dropped -> nothing written (dry run)" in result.stdout
     assert not out.exists()
+
+
+def test_what_is_replaced_or_missing_is_said(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    compose = ["compose", "--out", str(out), "--n", "9"]
+    assert "(replaced)" not in RUNNER.invoke(scenarios_verb.app, compose).stdout
+    more = [*compose, "--behaviors", "B3", "--replay", "identity"]
+    result = RUNNER.invoke(scenarios_verb.app, more)
+    assert f"-> {out} (replaced)" in result.stdout
+    left = len(out.read_text("utf-8").splitlines())
+    assert left < 9
+    assert f"warning: only {left} of 9 rows could be composed" in result.stderr
+    assert RUNNER.invoke(scenarios_verb.app, [*compose[:-1], "0"]).exit_code == 2
+    assert len(out.read_text("utf-8").splitlines()) == left
+
+
+def test_composed_people_can_be_played_and_rows_say_how(tmp_path: Path) -> None:
+    out = tmp_path / "people.jsonl"
+    arguments = ["compose", "--out", str(out), "--n", "4"]
+    assert RUNNER.invoke(scenarios_verb.app, [*arguments, "--view", "scenario"]).exit_code == 0
+    assert len(read_scenarios(out)) == 4
+    assert RUNNER.invoke(scenarios_verb.app, arguments).exit_code == 0
+    for read in (read_scenarios, read_tasks):
+        with pytest.raises(DataError, match="--view scenario"):
+            read(out)
 
 
 def test_wrong_use_is_one_line_and_exit_2(tmp_path: Path) -> None:

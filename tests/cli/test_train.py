@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object
 
 
 def test_a_recipe_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    plain = dry(capsys)
-    assert dry(capsys, "--recipe", "midtrain")["stage"] == plain["stage"] == "midtrain"
+    assert dry(capsys, "--recipe", "midtrain")["stage"] == "midtrain"
+    assert dry(capsys, "--set", "seed=3")["stage"] == "midtrain"
     assert dry(capsys, "--recipe", "thought")["stage"] == "thought"
     paper = dry(capsys, "--recipe", "thought-9b")
     assert paper["lr"] == 1e-7
@@ -50,6 +51,7 @@ def test_quick_makes_a_recipe_small(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--recipe", "thoughts"], "unknown user recipe 'thoughts' (did you mean 'thought'?)"),
         (["--quick"], "the small form of which recipe?"),
+        ([], "train user: which recipe?; expected --recipe with a file, or one of midtrain, "),
         (["--recipe", "thought-9b", "--set=launch.device=cpu"], "1 process started, 8 wanted"),
     ],
 )
@@ -91,3 +93,39 @@ def test_a_user_learns_to_think_on_the_pack_alone(
     served = trained_as(str(out))
     assert (served.template, served.thinking) == (thought.SERVING_TEMPLATE, True)
     assert jsonio.read_json(out / "mimesim.json")["corpora"][0]["name"] == "thoughts-pack"
+
+
+def agent_settings(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert invoke(["train", "agent", *arguments, "--dry-run", "--json"]) == 0
+    found: dict[str, Any] = jsonio.loads(capsys.readouterr().out.strip().split("\n")[-1])
+    return found
+
+
+def test_an_arm_is_one_switch(capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = ["--recipe", "realistic-csd"]
+    plain = agent_settings(capsys, *recipe)
+    assert (plain["arm"], plain["csd"]["alpha"], plain["coach"]) == (None, 0.1, "rule")
+    assert agent_settings(capsys, *recipe, "--arm", "csd") == {**plain, "arm": "csd"}
+    control = agent_settings(capsys, *recipe, "--arm", "grpo")
+    assert control == {**plain, "arm": "grpo", "csd": {**plain["csd"], "alpha": 0.0}}
+    blind = agent_settings(capsys, *recipe, "--arm", "csd-noprivilege")
+    assert (blind["coach"]["name"], blind["coach"]["privileged"]) == ("rule", False)
+    assert agent_settings(capsys, *recipe, "--arm", "csd-placebo")["notes"]["arm"] == "placebo"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--arm", "csd-noprivilige"], "unknown arm 'csd-noprivilige' (did you mean"),
+        (["--arm", "grpo", "--set", "csd.alpha=0.2"], "--set csd.alpha: 'csd.alpha' cannot be 0.2"),
+        (["--set", "csd.estimator=k4"], "ref (experimental)"),
+        (["--set", "coach.style=corrective"], "'coach.name' is missing"),
+    ],
+)
+def test_arms_that_cannot_be_are_told_in_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["train", "agent", "--recipe", "realistic-csd", "--dry-run", *arguments]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert told in lines[0]

@@ -7,6 +7,7 @@ class itself never sees it.
 from __future__ import annotations
 
 import importlib
+import re
 import tomllib
 from pathlib import Path
 
@@ -29,6 +30,14 @@ def uncommented(text: str) -> list[str]:
     return bare
 
 
+def unsourced(text: str) -> list[str]:
+    """Return the numbers of a paper recipe whose comment says nothing about their origin."""
+    number = re.compile(r"\s*[\w.-]+\s*=\s*\[?\s*[-+]?\d[^#]*(?P<comment>#.*)?$")
+    found = [(line, number.match(line)) for line in text.splitlines()]
+    origin = re.compile(r"\bpublished\b|\bours\b")
+    return [line for line, match in found if match and not origin.search(match["comment"] or "")]
+
+
 def test_there_are_recipes() -> None:
     assert RECIPES, "recipes/ holds no TOML file"
 
@@ -44,6 +53,27 @@ def test_the_recipe_loads(path: Path) -> None:
 @pytest.mark.parametrize("path", RECIPES, ids=lambda p: p.stem)
 def test_every_value_has_its_source(path: Path) -> None:
     assert uncommented(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in RECIPES if p.parent.name == "paper"], ids=lambda p: p.stem
+)
+def test_a_number_of_the_paper_is_published_or_not_or_ours(path: Path) -> None:
+    assert unsourced(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda p: p.stem)
+def test_the_small_form_loads(path: Path) -> None:
+    written = tomllib.loads(path.read_text("utf-8"))
+    if "x-quick" in written:
+        module, _, name = str(written["x-config"]).partition(":")
+        cls = vars(importlib.import_module(module))[name]
+        assert configs.dump(configs.load(cls, [path], env={}, quick=True))
+
+
+def test_an_unsourced_number_is_found() -> None:
+    text = "a = 1  # published\nb = [1, 2]  # some\nc = 'x'  # some\nd = -2.5\ne = 1  # not published\n"
+    assert unsourced(text) == ["b = [1, 2]  # some", "d = -2.5"]
 
 
 def test_a_bare_value_is_found() -> None:

@@ -59,6 +59,19 @@ def test_no_note_is_no_ids(codec: TemplateCodec) -> None:
     assert codec.note_ids("") == []
 
 
+@pytest.mark.parametrize("note", NOTES)
+def test_an_inline_note_is_the_difference_of_two_renderings(
+    words: Any, codec: TemplateCodec, note: str
+) -> None:
+    """Put before the closing of the last message, it is what the template would have written."""
+    for talk in ([USER], [SYSTEM, USER], [SYSTEM, USER, AGENT, NEXT]):
+        longer = ChatMessage("user", f"{talk[-1].content}\n\n{note}")
+        plain, noted = rendered(words, *talk), rendered(words, *talk[:-1], longer)
+        cut = len(plain) - codec.header - codec.closing
+        assert [*plain[:cut], *codec.inline_ids(note), *plain[cut:]] == noted
+    assert codec.inline_ids("") == []
+
+
 @pytest.mark.parametrize("text", ["101 to card", "", "the zip\n\nis 5"])
 def test_a_suffix_continues_a_closed_reply(words: Any, codec: TemplateCodec, text: str) -> None:
     before = rendered(words, USER)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mimesim.errors import DataError, UnknownNameError
 from mimesim.scenarios import manual as manuals
+from mimesim.scenarios.compose import compose
 from mimesim.scenarios.fields import PHRASED
 from mimesim.scenarios.manual import PACKS, parse, policy_lines, read_toml
-from mimesim.scenarios.types import DENIED, ESCALATED
+from mimesim.scenarios.procedure import verdict
+from mimesim.scenarios.types import DENIED, ESCALATED, GRANTED
 
 MANUAL = manuals.load()
 RAW = read_toml(PACKS / "company" / "manual.toml")
@@ -65,7 +68,10 @@ def spoil(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     [
         (lambda r: r.update(colour="red"), "colour"),
         (lambda r: r["requests"][0].update(flow="retruns"), "retruns"),
-        (lambda r: r["requests"][0]["procedure"][0].update(tool="pull-up"), "pull-up"),
+        (
+            lambda r: r["requests"][0]["procedure"][0].update(tool="pull-up"),
+            "m.toml: return_wrong_size: tool 'pull-up'",
+        ),
         (lambda r: r["requests"][0]["procedure"][0].update(slots=["shoe_size"]), "shoe_size"),
         (lambda r: r["requests"][0].update(limits=["return_windw"]), "return_windw"),
         (lambda r: r["requests"][0].update(required=["zip_code"]), "too thin"),
@@ -78,7 +84,8 @@ def spoil(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         (lambda r: r["limits"][0].update(when=[{"days": 7}]), "days is 7"),
         (lambda r: r["limits"][0].update(when=["days > 7"]), "when is 'days > 7'"),
         (lambda r: r["tools"].append(r["tools"][0]), "twice"),
-        (lambda r: r["tools"][0].update(kind="magic"), "magic"),
+        (lambda r: r["tools"][0].update(kind="magic"), "m.toml: tool 'pull-up-account': kind"),
+        (lambda r: r.update(requests=[]), "m.toml: no request type"),
         (lambda r: r["general"].append("Say ###STOP### at the end."), "end marker"),
     ],
 )
@@ -110,6 +117,31 @@ def test_every_limit_is_used_and_no_condition_reads_a_stranger() -> None:
         known = {*request.required, *returned, "as_of"}
         for limit in MANUAL.limits_of(request.name):
             assert set(limit.reads) <= known, f"{request.name}: {limit.name}"
+
+
+def test_a_file_of_any_name_is_the_one_that_is_read(tmp_path: Path) -> None:
+    text = (PACKS / "company" / "manual.toml").read_text("utf-8")
+    for name in ("manual", "mine"):
+        named = text.replace('name = "company"', f'name = "{name}"', 1)
+        (tmp_path / f"{name}.toml").write_text(named, "utf-8")
+    assert manuals.load(str(tmp_path / "mine.toml")).name == "mine"
+    with pytest.raises(DataError, match=r"absent\.toml: file not found"):
+        manuals.load(str(tmp_path / "absent.toml"))
+
+
+def test_the_whole_manual_of_the_docs_is_sound_and_names_every_key(
+    tmp_path: Path, repository: Path
+) -> None:
+    page = (repository / "docs" / "manuals.md").read_text("utf-8")
+    path = tmp_path / "shop.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0], "utf-8")
+    shop = manuals.load(str(path))
+    rows = compose(shop, seed=2, count=40, replay="identity").rows
+    assert len(rows) == 40
+    assert {verdict(row, shop) for row in rows} == {GRANTED, DENIED}
+    keys = {key for entry in RAW["requests"] + RAW["limits"] + RAW["tools"] for key in entry}
+    told = page.replace("[[", "").replace("]]", "")
+    assert [key for key in sorted({*keys, *RAW}) if f"`{key}`" not in told] == []
 
 
 def test_a_damaged_file_is_one_clear_line(tmp_path: Any) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from mimesim.dialogue.types import Role
+from mimesim.errors import ConfigError
 from mimesim.scenarios import manual as manuals
 from mimesim.scenarios.compose import compose
 from mimesim.scenarios.fields import says
@@ -77,3 +79,29 @@ def test_a_procedure_that_starts_otherwise_replays_nothing() -> None:
     later = replace(request, procedure=request.procedure[2:])
     manual = replace(MANUAL, request_types=(later,))
     assert replayed(row_of("order_cancel"), manual) == ()
+
+
+def test_tools_of_other_names_identify_by_their_kind(tmp_path: Path) -> None:
+    text = (manuals.PACKS / "company" / "manual.toml").read_text("utf-8")
+    for old, new in {
+        "pull-up-account": "open-file",
+        "verify-identity": "check-who",
+        "validate-purchase": "look-up",
+    }.items():
+        text = text.replace(old, new)
+    path = tmp_path / "own.toml"
+    path.write_text(text, "utf-8")
+    own = manuals.load(str(path))
+    for row in ROWS:
+        assert identity_fields(row, own) == identity_fields(row, MANUAL)
+
+
+def test_a_replay_of_nothing_is_refused(tmp_path: Path) -> None:
+    text = (manuals.PACKS / "company" / "manual.toml").read_text("utf-8")
+    text = text.replace('kind = "identity"', 'kind = "check"').replace("identifies = true\n", "")
+    path = tmp_path / "blind.toml"
+    path.write_text(text, "utf-8")
+    blind = manuals.load(str(path))
+    assert compose(blind, seed=1, count=3).rows
+    with pytest.raises(ConfigError, match="begins with an identity check"):
+        compose(blind, seed=1, count=3, replay="identity")

@@ -77,7 +77,7 @@ def test_what_cannot_be_drawn_is_told_at_once(
 
 
 def test_a_missing_manual_is_named() -> None:
-    with pytest.raises(UnknownNameError, match="nowhere"):
+    with pytest.raises(DataError, match=r"nowhere/manual\.toml: file not found"):
         manuals.load("nowhere/manual.toml")
     with pytest.raises(UnknownNameError, match="company"):
         worlds.open_world("compny")

@@ -16,6 +16,7 @@ from mimesim.train.agent import AgentConfig, BatchLog, train_agent
 from mimesim.train.csd import CsdConfig
 from mimesim.train.warmstart import vocabulary
 from tests.support.rl_runs import curve, moved, parameters, save_start
+from tests.support.stub_server import StubRequest, StubServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = TinyConfig(hidden=32, layers=2, heads=4, inner=64, context=512)
@@ -163,3 +164,107 @@ def test_a_missing_start_and_an_unknown_user_are_named(start: Path, tmp_path: Pa
         train_agent(config(tmp_path / "nowhere", tmp_path / "out"))
     with pytest.raises(UnknownNameError, match="realistc"):
         train_agent(config(start, tmp_path / "out", user="scripted:realistc"))
+
+
+# -- arms and coaches of a whole run --------------------------------------------------------
+
+
+def test_the_record_says_all_about_its_csd(trained: tuple[Path, dict[str, Any]]) -> None:
+    _, result = trained
+    block, curve = result["csd"], result["curve"]
+    assert (block["alpha"], block["beta"], block["estimator"]) == (0.1, 5.0, "sdar")
+    assert (block["experimental"], block["teacher"], block["debias"]) == (False, "packed", True)
+    assert (block["coach"], block["style"], block["thought"]) == ("rule", "prospective", "after")
+    assert (block["privileged"], block["channels"], block["arm"]) == (True, "both", None)
+    assert block["null_gap"] == curve[0]["csd/null_gap"]
+    for key in ("gap_mean", "gap_positive", "gap_abs", "real_abs", "placebo_abs", "difference"):
+        assert block[key] == pytest.approx(
+            sum(row[f"csd/{key}"] for row in curve if f"csd/{key}" in row)
+            / sum(f"csd/{key}" in row for row in curve)
+        )
+    assert block["difference"] != 0
+    notes = block["notes"]
+    assert notes["asked"] == sum(row["notes/asked"] for row in curve) == notes["written"] > 0
+    assert notes["none"] == notes["failed"] == notes["leaked"] == notes["skipped"] == 0
+    assert notes["with_thought"] == 1.0
+    assert 0 < notes["with_reaction"] <= 1
+    assert block["leaks"] == {
+        "checked": True,
+        "rejected": 0,
+        "rate": 0.0,
+        "specifics": 0,
+        "copies": 0,
+    }
+
+
+def test_without_privilege_the_rule_coach_is_silent_and_training_is_grpo(
+    start: Path, tmp_path: Path
+) -> None:
+    """A note is the private state in other words: none is written, and the weights are GRPO's."""
+    how: dict[str, Any] = {"batches": 2, "csd": CsdConfig()}
+    silent = train_agent(config(start, tmp_path / "a", arm="csd-noprivilege", **how))
+    plain = train_agent(config(start, tmp_path / "b", arm="grpo", **how))
+    notes = silent["csd"]["notes"]
+    assert notes["none"] == notes["asked"] > 0
+    assert (notes["written"], notes["with_thought"], notes["with_reaction"]) == (0, 0, 0)
+    assert (silent["csd"]["privileged"], silent["csd"]["channels"]) == (False, "none")
+    assert "gap_mean" not in silent["csd"]
+    assert plain["csd"] == {}
+    for name, value in parameters(tmp_path / "a").items():
+        assert torch.equal(value, parameters(tmp_path / "b")[name]), name
+
+
+@pytest.mark.parametrize(
+    ("arm", "written"),
+    [
+        ("csd", True),
+        ("csd-thought-only", True),
+        ("csd-reaction-only", False),
+        ("csd-placebo", True),
+    ],
+)
+def test_arms_of_a_run(start: Path, tmp_path: Path, arm: str, written: bool) -> None:
+    result = train_agent(config(start, tmp_path, arm=arm, batches=2))
+    assert result["csd"]["arm"] == arm
+    assert (result["csd"]["notes"]["written"] > 0) is written
+    assert result["csd"]["placebo_arm"] is (arm == "csd-placebo")
+    assert (moved(start, tmp_path) > 1e-4) is written, "this policy earns no reward of its own"
+
+
+def desk(request: StubRequest) -> str:
+    """Play the customer, who thinks, and write notes when asked as a coach."""
+    if "You advise a support agent" in str(request.body["messages"][0]["content"]):
+        assert len(request.body["messages"]) == 1
+        return f"<think>plan {request.number}</think>They feel ignored ({request.number}) so far."
+    return f"<think>not told {request.number}</think>i said so {request.number}"
+
+
+def test_the_user_model_as_coach_of_a_whole_run(start: Path, tmp_path: Path) -> None:
+    with StubServer(desk) as server:
+        user = f"roleplay:openai:stub@{server.url}"
+        how: dict[str, Any] = {"batches": 1, "prompts": 1, "minibatches": 1, "csd": CsdConfig()}
+        result = train_agent(config(start, tmp_path, user=user, arm="csd", coach="user", **how))
+    block = result["csd"]
+    assert block["coach"].startswith("user:openai:stub")
+    assert (block["alpha"], block["style"], block["channels"]) == (0.01, "prospective", "both")
+    assert block["notes"]["written"] == block["notes"]["asked"] > 0
+    assert block["null_gap"] <= 2e-6
+    asked = [r for r in server.generations if "You advise" in str(r.body["messages"])]
+    assert len(asked) == block["notes"]["asked"]
+    assert any("not told" in str(r.body["messages"]) for r in asked), "it may read the thoughts"
+
+
+def test_the_other_coach_may_not_be_the_users_model(start: Path, tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/v1"
+    same = {"user": f"roleplay:openai:one@{url}", "coach": f"model:openai:one@{url}"}
+    with pytest.raises(ConfigError, match=r"the coach is the model of the user"):
+        train_agent(config(start, tmp_path, arm="csd-othercoach", **same))
+
+
+def test_a_coach_that_is_not_there_is_told_before_the_first_batch(
+    start: Path, tmp_path: Path
+) -> None:
+    with StubServer(desk) as server:
+        gone = f"model:openai:stub@{server.url}"
+    with pytest.raises(EnvironmentFault):
+        train_agent(config(start, tmp_path, coach=gone))

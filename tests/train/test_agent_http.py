@@ -83,7 +83,8 @@ def stage() -> Iterator[Open]:
             servers.append(server.__enter__())
         options = {"thinking": True, "model_options": QUICK}
         users = make_user(f"roleplay:openai:stub@{people.url}", options=options)
-        model = make_chat_model(f"openai:stub@{coaches.url}", options=QUICK)
+        patient = {**QUICK, "budget_s": 2.0}
+        model = make_chat_model(f"openai:stub@{coaches.url}", options=patient)
         limits = Limits(detect_loops=False, empty_retries=0, max_steps=5)
         world = World("support-desk", profile, users, "line", limits)
         tasks = load_tasks("support-desk", profile=profile, split="train", seed=6, count=64)

@@ -231,6 +231,31 @@ def test_token_advantages_and_csd_do_not_meet(tmp_path: Path, samples: list[Samp
     assert run.seen[0].loss == pytest.approx(run.seen[0].by_hand, abs=1e-5)
 
 
+def test_a_note_inside_the_last_message_is_scored_there(
+    tmp_path: Path, samples: list[Sample]
+) -> None:
+    """An inline note stands before the end of the message, further from the reply."""
+    inner = [
+        replace(s, noted=tuple(replace(t, header=t.header + 1) for t in s.noted)) for s in samples
+    ]
+    hand = by_hand(inner, "sdar", off_policy=False)
+    run = train(tmp_path, Fixed([inner]), Setting(config("sdar"), hand=hand))
+    assert run.seen[0].loss == pytest.approx(run.seen[0].by_hand, abs=1e-5)
+    assert run.logged("csd/null_gap")[0] <= 2e-6
+    usual = train(tmp_path / "b", Fixed([samples]), Setting(config("sdar")))
+    assert abs(run.logged("csd/gap_mean")[0] - usual.logged("csd/gap_mean")[0]) > 1e-5
+
+
+@pytest.mark.parametrize("name", ["sdar", "distill"])
+def test_csd_alone_moves_the_student_towards_the_noted_teacher(tmp_path: Path, name: str) -> None:
+    """All rewards are equal, so GRPO is silent; what a loss wants to shrink does shrink."""
+    flat = [replace(s, rewards=(0.0,) * len(s.rewards)) for s in make_samples(policy(), 5)]
+    run = train(tmp_path, Fixed([flat]), Setting(config(name)), max_steps=8, learning_rate=0.3)
+    assert run.logged("csd/loss")[-1] < 0.98 * run.logged("csd/loss")[0]
+    still = train(tmp_path / "b", Fixed([flat]), Setting(), max_steps=8, learning_rate=0.3)
+    assert largest(still.parameters, dict(policy().named_parameters())) == 0
+
+
 # -- LoRA -----------------------------------------------------------------------------------
 
 

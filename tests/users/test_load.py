@@ -31,7 +31,11 @@ def test_unknown_family_suggests_the_nearest() -> None:
         make_user("roleply:embedded")
 
 
-@pytest.mark.parametrize("name", ["scripted", "roleplay:", "trained", "http:"])
+def test_scripted_alone_is_the_neutral_one() -> None:
+    assert make_user("scripted").identity == make_user("scripted:neutral").identity
+
+
+@pytest.mark.parametrize("name", ["roleplay:", "trained", "http:"])
 def test_incomplete_names_show_an_example(name: str) -> None:
     with pytest.raises(UsageError, match=r"incomplete; expected .*e\.g\."):
         make_user(name)

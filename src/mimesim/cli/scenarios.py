@@ -108,7 +108,9 @@ def _place(out: Path, *, dry_run: bool) -> str:
     return f"{out} (replaced)" if out.exists() else str(out)
 
 
-def _check_asked(result: ComposeResult, manual: Manual, behaviors: str, neutral_share: float) -> None:
+def _check_asked(
+    result: ComposeResult, manual: Manual, behaviors: str, neutral_share: float
+) -> None:
     """Refuse rows without a single one of those that were asked for.
 
     Raises:

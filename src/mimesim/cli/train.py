@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -10,7 +11,16 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mimesim.cli import convert
-from mimesim.cli.output import emit_json, in_words, near, say, stderr, stdout
+from mimesim.cli.output import (
+    BELOW_THRESHOLD,
+    emit_json,
+    in_words,
+    near,
+    note,
+    say,
+    stderr,
+    stdout,
+)
 from mimesim.errors import UsageError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Train a user or an agent.")
@@ -60,6 +70,12 @@ class _Verb(NamedTuple):
         from mimesim.config import recipes
         from mimesim.registry import Registry
 
+        if not (recipe or settings or quick):
+            raise UsageError(
+                f"train {self.name}: which recipe?",
+                expected="--recipe with a file, or one of " + ", ".join(recipes.names(self.recipes)),
+                mend="--dry-run shows what it sets; most train for an hour or more, --quick for minutes",
+            )
         files = [recipes.located(path, self.recipes) for path in recipe or []]
         typed = [
             configs.Flag(f"--{key}", key, str(value.absolute()) if key == "out" else value)
@@ -80,6 +96,10 @@ class _Verb(NamedTuple):
         say(f"{text}\ncheckpoint -> {near(result['checkpoint'])}", json=json)
         if json:
             emit_json({k: v for k, v in result.items() if k not in ("losses", "curve")})
+        silent = result.get("without_score")
+        if silent:
+            note(f"every rollout failed of: {', '.join(silent)}; the curve tells by whom")
+            raise typer.Exit(BELOW_THRESHOLD)
 
 
 def _mount(verb: _Verb, about: str, others: Mapping[str, Run] | None = None) -> None:
@@ -144,6 +164,8 @@ def user(
     verb = _user_verb(recipe)
     config = verb.config(recipe, settings, {"seed": seed, "out": out}, quick=quick)
     if dry_run:
+        if verb.run is _user_rl:
+            _check_user_rl(config)
         _show(config, json=json)
     elif inspect and verb.run is not _user:
         raise UsageError(
@@ -204,13 +226,23 @@ def _user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     return text, result
 
 
+def _check_user_rl(config: Any) -> None:
+    from mimesim.train.user_rl import check_user_rl
+
+    check_user_rl(config)
+
+
 def _user_rl(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     from mimesim.train.user_rl import train_user_rl
 
     result = train_user_rl(config, on_batch=bar.batches(config.batches))
+    rewarding = {p.name for p in config.tasks if p.held_out_judge in ("", p.judge)}
     lines = []
     for name, before in result["before"].items():
         after = result["after"][name]
+        judge = after["judge"] or "none"
+        if after["judge"] and name in rewarding:
+            judge += ", which rewards, too"
         for part, first in (before["parts"] or {"": before["numbers"]}).items():
             last = (after["parts"] or {"": after["numbers"]})[part]
             if part in ("", "behaving", "neutral") and "reward" in first and "reward" in last:
@@ -220,7 +252,7 @@ def _user_rl(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
                     f"{name} {part}".strip()
                     + f", held out: reward {first['reward']['value']:.3f} -> "
                     f"{last['reward']['value']:.3f}{interval} (n = {last['reward']['n']}, judge "
-                    f"{after['judge'] or 'none'}, seed {config.seed})"
+                    f"{judge}, seed {config.seed})"
                 )
     return "\n".join(lines) or f"{result['steps']} batches, not scored", result
 
@@ -231,6 +263,33 @@ def _warm_start_user(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     result = warm_start_speaker(config, on_progress=bar.steps)
     text = f"{result['steps']} updates on {result['demonstrations']} demonstrations, whose mean "
     return f"{text}reward is {result['demonstrated_reward']:.2f} (judge rule)", result
+
+
+@app.command("agent")
+def agent(
+    recipe: Recipe = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    out: Out = None,
+    arm: Annotated[
+        str | None,
+        typer.Option("--arm", help="Variant of CSD, e.g. grpo, csd, csd-noprivilege, csd-placebo."),
+    ] = None,
+    quick: Quick = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Train an agent against a frozen user with GRPO, with CSD where csd.alpha is above 0."""
+    verb = _Verb("agent", "mimesim.train.agent:AgentConfig", "agent", _agent)
+    flags = {"seed": seed, "out": out, "arm": arm}
+    config = verb.config(recipe, settings, flags, quick=quick)
+    if arm is not None and out is None:  # arms of one recipe lie side by side
+        config = replace(config, out=config.out.with_name(f"{config.out.name}-{arm}"))
+    if dry_run:
+        _show(config, json=json)
+    else:
+        verb.train(config, quiet=quiet, json=json)
 
 
 def _gym_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
@@ -259,7 +318,21 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
         f"{result['user']}, judge rule, seed {result['seed']})"
     )
     measured = {"before": {"training_success": first}, "after": {"training_success": last}}
-    return text, {**result, **measured}
+    return f"{text}{_coached(result['csd'])}", {**result, **measured}
+
+
+def _coached(csd: Mapping[str, Any]) -> str:
+    """Tell what came of the notes, where there were any."""
+    if not csd:
+        return ""
+    notes = csd["notes"]
+    experimental = " (experimental)" if csd["experimental"] else ""
+    text = (
+        f"\nCSD {csd['estimator']}{experimental}, alpha {csd['alpha']:g}, coach {csd['coach']}: "
+        f"{notes['written']} notes of {notes['asked']} asked for ({notes['none']} NONE, "
+        f"{notes['failed']} failed, {notes['leaked']} leaked)"
+    )
+    return f"{text}, mean gap {csd['gap_mean']:+.3f} nats" if "gap_mean" in csd else text
 
 
 def _show(config: Any, *, json: bool) -> None:
@@ -310,7 +383,10 @@ class _Bar:
             text = f"batch {log.batch}/{total}"
             if "episode/success" in values:
                 text += f", success {values['episode/success']:.0%}"
-            text += f", reward {values.get('reward', 0):.2f}"
+            # Without a number every rollout failed.
+            text += f", reward {values['reward']:.2f}" if "reward" in values else ", no reward"
+            if values.get("episode/gated"):
+                text += f", {values['episode/gated']:.0%} malformed"
             if "csd/gate_mean" in values:
                 text += f", gate {values['csd/gate_mean']:.2f}"
             self._update(log.batch / total, text)
@@ -340,9 +416,5 @@ _mount(
     _Verb("warm-start", "mimesim.train.warmstart:WarmConfig", "agent", _warm_start),
     "Warm-start the embedded agent on imperfect demonstrations.",
     {"mimesim.train.gymstart:GymStartConfig": _gym_start},
-)
-_mount(
-    _Verb("agent", "mimesim.train.agent:AgentConfig", "agent", _agent),
-    "Train an agent against a frozen user with GRPO, with CSD where csd.alpha is above 0.",
 )
 app.command("convert")(convert.command)

@@ -50,11 +50,13 @@ def located(given: Path, verb: str) -> Path:
 def base(path: Path) -> Path:
     """Return the folder to which the relative paths in a config file are relative.
 
-    That is the file's own folder. What a wheel carries is read as if it lay in `recipes` of the
-    working directory, for nothing is ever written beside installed code.
+    That is the file's own folder. The project's own recipes, named or given by path, are read as
+    if they lay in `recipes` of the working directory: their results are somebody's own, and nothing
+    is written beside code, installed or checked out.
     """
-    if path.is_relative_to(_PACKAGED):
-        return Path.cwd() / "recipes" / path.parent.relative_to(_PACKAGED)
+    place, own = path.resolve(), folder().resolve()
+    if place.is_relative_to(own):
+        return Path.cwd() / "recipes" / place.parent.relative_to(own)
     return path.parent
 
 

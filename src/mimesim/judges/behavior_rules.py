@@ -17,7 +17,7 @@ from mimesim.judges.behavior_talk import Performance, Talk, bare, content
 from mimesim.scenarios import behaviors
 from mimesim.stats.texts import words
 
-__all__ = ["HELD_OUT", "MAIN", "Finding", "Score", "findings", "rule_answer"]
+__all__ = ["HELD_OUT", "MAIN", "Finding", "Score", "findings", "has_rules", "rule_answer"]
 
 _WEAK, _WEAK_TOGETHER = 0.2, 0.3
 """Signs up to this strength are faint, and however many there are, they do not make a behavior."""
@@ -42,6 +42,15 @@ class Finding(NamedTuple):
     strength: float
     turns: tuple[int, ...]
     why: str
+
+
+def has_rules(behavior: str) -> bool:
+    """Tell whether the rule judges can decide on a behavior, given by id or name.
+
+    Raises:
+        UnknownNameError: no such behavior.
+    """
+    return behaviors.get(behavior).id in DETECTORS
 
 
 def rule_answer(performance: Performance, judge: str) -> dict[str, Any] | None:

@@ -117,6 +117,10 @@ def _end_marker(folder: Path) -> str:
     return str(jsonio.read_object(manifest).get("end_marker", "")) if manifest.is_file() else ""
 
 
+def _holds_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _CONFIGS)
+
+
 def load_pretrained(path_or_id: str, *, dtype: str = "bf16") -> Loaded:
     """Load model and tokenizer from a folder or the hub (offline: its cache).
 
@@ -135,12 +139,15 @@ def load_pretrained(path_or_id: str, *, dtype: str = "bf16") -> Loaded:
             where=path_or_id,
             expected="a folder with config.json and weights, or a hub id owner/name",
         )
-    if place.is_dir() and not any((place / name).is_file() for name in _CONFIGS):
+    if place.is_dir() and not _holds_model(place):
+        inside = place / "policy"  # where a training leaves what it made
         raise EnvironmentFault(
             "no model in this folder",
             where=path_or_id,
             expected="config.json and weights",
-            mend="a training that was stopped leaves none; start its command again, it goes on",
+            mend=f"take {inside}"
+            if _holds_model(inside)
+            else "a training that was stopped leaves none; start its command again, it goes on",
         )
     source = str(place) if place.is_dir() else path_or_id
     try:

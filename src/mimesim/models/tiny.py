@@ -108,14 +108,7 @@ def load_policy(path: Path | str) -> tuple[Any, Any]:
     Raises:
         EnvironmentFault: no checkpoint there, or a damaged one.
     """
-    folder = Path(path)
-    if not (folder / "config.json").exists():
-        raise EnvironmentFault(
-            f"no model checkpoint in {str(folder)!r}",
-            expected="a folder with config.json, weights and tokenizer",
-            mend="train one with `mimesim train agent`, or pass another path",
-        )
-    loaded = load_pretrained(str(folder.absolute()), dtype="fp32")
+    loaded = load_pretrained(str(Path(path).absolute()), dtype="fp32")
     return loaded.model, loaded.tokenizer
 
 

@@ -81,7 +81,7 @@ if __name__ == "__main__":
 | `applicable(case)` | whether it makes sense in a case; always, if left out |
 | `derive_params(case, rng)` | draws the parameters from `case.row.record`, with `rng` and nothing else |
 | `directive(params)` | what the user is told; ends with `closing()` |
-| `check(turns, case, params)` | optional, with `has_check = True`: the rule check. `turns` is the public conversation after what was replayed; it returns a score from 0 (not shown) to 1 (shown), or None where there was no occasion. It is pure, gives a user who said nothing no score, and is logged, never rewarded |
+| `check(turns, case, params)` | optional, with `has_check = True`: the rule check. `turns` is the public conversation after what was replayed; it returns a score from 0 (not shown) to 1 (shown), or None where there was no occasion. It is pure, scores a user who said nothing with 0 or None, and is logged, never rewarded |
 | `problems(case)` | optional: what is wrong with the parameters of a row |
 
 `mimesim behaviors check mypackage.flattery:B14` runs the same suite (name the object, not its class;

@@ -196,9 +196,7 @@ class GymCollector:
         return samples
 
     def _taker(self, coach: Coach, context: int) -> NoteTaker:
-        return NoteTaker(
-            coach, self.asking, self.notes, self.seed, self.counts, self.ring, context
-        )
+        return NoteTaker(coach, self.asking, self.notes, self.seed, self.counts, self.ring, context)
 
     def _jobs(self, rows: Sequence[Mapping[str, Any]]) -> list[Job]:
         """Return one job a row; the members of a group are trials of one task."""

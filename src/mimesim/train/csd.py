@@ -355,9 +355,7 @@ def _read(
         return score_apart(plain, found, **how)
 
 
-def _branches(
-    inputs: Mapping[str, Any], turns: Sequence[Sequence[NotedTurn]]
-) -> list[Branch]:
+def _branches(inputs: Mapping[str, Any], turns: Sequence[Sequence[NotedTurn]]) -> list[Branch]:
     return branches(
         _unpadded(inputs["prompt_ids"], inputs["prompt_mask"]),
         _unpadded(inputs["completion_ids"], inputs["completion_mask"]),

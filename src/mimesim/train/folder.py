@@ -11,7 +11,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,21 @@ def training_folder(
     if not launch.is_first():
         yield
         return
-    with jsonio.locked(out / _LOCK), _writing(out):
-        _claim(out / _CLAIM, settings, fresh=fresh)
-        try:
-            yield
-        except UsageError:
-            if {path.name for path in out.iterdir()} == {_CLAIM, _LOCK}:
-                (out / _CLAIM).unlink()  # a mistyped setting: nothing came of it
-            raise
+    made = not out.exists()
+    try:
+        with jsonio.locked(out / _LOCK), _writing(out):
+            _claim(out / _CLAIM, settings, fresh=fresh)
+            try:
+                yield
+            except UsageError:
+                if {path.name for path in out.iterdir()} == {_CLAIM, _LOCK}:
+                    (out / _CLAIM).unlink()  # a mistyped setting: nothing came of it
+                raise
+    except UsageError:
+        if made:
+            with suppress(OSError):  # what is not empty stays
+                out.rmdir()
+        raise
 
 
 def newest_checkpoint(trainer: Path, mark: str) -> Path | None:

@@ -196,7 +196,8 @@ def debiased(student: Tensor, noted: Tensor, placebo: Tensor, has_placebo: Tenso
 
     Args:
         student: (M, K + 1) log-probs without note, without gradient.
-        noted, placebo: (M, K + 1) under the note and under an unrelated one.
+        noted: (M, K + 1) log-probs under the note.
+        placebo: (M, K + 1) log-probs under an unrelated note.
         has_placebo: (M,); where it is False the teacher is taken as it is.
     """
     target = (student + noted - placebo).log_softmax(-1)

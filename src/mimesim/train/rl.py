@@ -6,14 +6,16 @@ is written into a checkpoint last, so a checkpoint without it is not gone on fro
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from transformers import TrainerCallback
-from trl import GRPOConfig
+from trl import GRPOConfig, GRPOTrainer
 
 from mimesim import jsonio
 from mimesim.rollout.policy import PolicyConfig
@@ -144,6 +146,18 @@ def grpo_arguments(config: Settings, *, accumulation: int = 1, **more: Any) -> G
         "disable_tqdm": True,
     }
     return GRPOConfig(**{**given, **more})
+
+
+@contextmanager
+def quiet_trl() -> Iterator[None]:
+    """Keep TRL from printing every rollout without a reward: those are counted in the curve."""
+    logger = logging.getLogger(GRPOTrainer.__module__)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 class Extra(Protocol):

@@ -20,7 +20,7 @@ from mimesim.dialogue.stop import Status
 from mimesim.envs.base import Task
 from mimesim.rollout.engine import Job
 from mimesim.seeds import derive
-from mimesim.train.user_rollouts import Played, Speaker, grading, play, sampling
+from mimesim.train.user_rollouts import FAILED, Played, Speaker, grading, play, sampling
 from mimesim.train.user_tasks import BEHAVIOR_TASK, NEUTRAL, Stage, task_name
 
 
@@ -181,6 +181,22 @@ def summary(
         }
         for name, some in by_task.items()
     }
+
+
+def without_a_score(
+    curve: Sequence[Mapping[str, float]], after: Sequence[Scored]
+) -> list[str]:
+    """Return the tasks of which every rollout failed, in training or afterwards."""
+    shares: dict[str, list[float]] = defaultdict(list)
+    for row in curve:
+        for key, value in row.items():
+            name, _, what = key.removeprefix("episode/").rpartition("/")
+            if what == FAILED and name:
+                shares[name].append(value)
+    lost: dict[str, list[float]] = defaultdict(list)
+    for one in after:
+        lost[one.task].append(float(bool(one.failed)))
+    return sorted({name for some in (shares, lost) for name, own in some.items() if min(own) == 1})
 
 
 def difference(before: Sequence[Scored], after: Sequence[Scored]) -> dict[str, Any]:

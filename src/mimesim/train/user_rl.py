@@ -33,7 +33,7 @@ from mimesim.seeds import derive, file_fingerprint
 from mimesim.train.credit import CreditConfig
 from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CreditTrainer
-from mimesim.train.rl import Keeper, OnBatch, grpo_arguments
+from mimesim.train.rl import Keeper, OnBatch, grpo_arguments, quiet_trl
 from mimesim.train.sft import with_lora
 from mimesim.train.user_measure import (
     MeasureConfig,
@@ -42,6 +42,7 @@ from mimesim.train.user_measure import (
     dump,
     measure,
     summary,
+    without_a_score,
 )
 from mimesim.train.user_rollouts import Speaker, TaskCollector
 from mimesim.train.user_tasks import (
@@ -50,6 +51,7 @@ from mimesim.train.user_tasks import (
     Stage,
     TaskPart,
     check_parts,
+    check_run,
     judge_names,
     rows_of,
     schedule,
@@ -89,7 +91,7 @@ class UserRlConfig:
 
     init: str = "embedded"
     out: Path = Path("out/user-rl")
-    tasks: tuple[TaskPart, ...] = (TaskPart(name=BEHAVIOR_TASK),)
+    tasks: tuple[TaskPart, ...] = (TaskPart(name=BEHAVIOR_TASK, held_out_judge="rule-heldout"),)
     scenes: SceneConfig = field(default_factory=SceneConfig)
     seed: int = 0
     batches: int = 30
@@ -135,18 +137,29 @@ class UserRlConfig:
             )
 
 
+def check_user_rl(config: UserRlConfig) -> None:
+    """Refuse a run that could only fail; nothing is written and no weights are read.
+
+    Raises:
+        UsageError: a name that nobody has, a task without rows, a judge that must stay silent.
+    """
+    check_run(config.tasks, config.scenes, scored=config.measure.rows > 0)
+
+
 def train_user_rl(config: UserRlConfig, *, on_batch: OnBatch | None = None) -> dict[str, Any]:
     """Train, or go on where an interrupted run stopped; return the result record.
 
     Returns:
         JSON values: `checkpoint`, `steps`, `tasks`, `before`, `after` (`user_measure.summary`),
-        `gain` (`user_measure.difference`), `curve` (one dict a batch), `seed`, `wall_s`, `cpu_s`.
+        `gain` (`user_measure.difference`), `curve` (one dict a batch), `without_score` (tasks of
+        which every rollout failed), `seed`, `wall_s`, `cpu_s`.
 
     Raises:
         UsageError: wrong settings or surroundings, or the folder holds another training.
         DataError: a task without rows.
         EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
+    check_user_rl(config)
     with training_folder(config.out, _settings(config)):
         done = config.out / RESULT
         place = {"checkpoint": str(config.out / "policy")}
@@ -194,6 +207,7 @@ class _Run:
             "before": summary(before, config.measure, judges) if before else {},
             "after": summary(after, config.measure, judges) if after else {},
             "gain": difference(before, after),
+            "without_score": without_a_score(keeper.curve, after),
             "curve": keeper.curve,
             "wall_s": round(time.monotonic() - started, 1),
             "cpu_s": round(time.process_time() - cpu, 1),
@@ -256,7 +270,7 @@ class _Run:
         collector = TaskCollector(
             Stage(config.tasks), prompts, self.speaker, config.seed, compat=config.credit.compat
         )
-        with quiet_loading(), warnings.catch_warnings(), closing(collector):
+        with quiet_loading(), quiet_trl(), warnings.catch_warnings(), closing(collector):
             warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
             trainer = CreditTrainer(
                 model=model,

@@ -225,6 +225,7 @@ def as_sample(played: Played, group: str, *, compat: bool = False) -> Sample:
         "gated": float(gated),
         "failed_judge": float(judge_failed),
         "failed_other": float(not status.counted and not judge_failed),
+        f"{task_name(played.task)}/{FAILED}": float(not valid),
     }
     if status.counted:
         metrics |= _numbers(played, earned)
@@ -249,6 +250,8 @@ def _numbers(played: Played, earned: float) -> dict[str, float]:
     return found
 
 
+FAILED = "failed"
+"""Entry of the curve, by task: share of the rollouts that judge or partner failed."""
 LOGGED = (
     "exhibit",
     "cooperative",

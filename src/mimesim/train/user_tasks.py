@@ -6,17 +6,26 @@ without limit. Which prompt comes when depends on the seed alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.envs.base import GymEnv, Task
 from mimesim.envs.tasks.env import TaskOptions
-from mimesim.envs.tasks.load import check_parties, load_rows, load_task, make_env, make_task
+from mimesim.envs.tasks.load import (
+    REGISTRY,
+    check_parties,
+    load_rows,
+    load_task,
+    make_env,
+    make_task,
+)
 from mimesim.envs.tasks.partner import Partner, make_partner
 from mimesim.errors import ConfigError
 from mimesim.judges.base import Judge
+from mimesim.judges.behavior_rules import has_rules
 from mimesim.judges.load import make_judge
 from mimesim.scenarios import manual
 from mimesim.scenarios.compose import compose
@@ -26,6 +35,9 @@ from mimesim.seeds import derive, generator
 BEHAVIOR_TASK = "behavior"
 """Door name of the task whose rows are composed."""
 NEUTRAL = "neutral"
+_HELD_OUT_RULE = "rule-heldout"
+_LOOKED_AT = 200
+"""Rows of a task that `check_run` reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +49,8 @@ class TaskPart:
         weight: its share of the prompts, relative to the others.
         rows: file, folder or hub id of a row file; "" = the own rows, or composed scenarios.
         limit: most rows read; 0 = all.
-        judge: who rewards. held_out_judge: who scores before and after; "" = the same.
+        judge: who rewards. held_out_judge: who scores before and after; "" = the same, whose score
+            a policy may have learnt to please.
         partner: who speaks on the other side.
         mode: way to score; "" = the task's default.
         hack_weights: hack check -> how much of the reward it takes away; empty = logged only.
@@ -105,6 +118,50 @@ def check_parts(parts: Sequence[TaskPart]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"'tasks' names {name!r} twice", expected="every task once")
+
+
+def check_run(parts: Sequence[TaskPart], scenes: SceneConfig, *, scored: bool) -> None:
+    """Refuse a run that could only fail, before a folder is made or weights are read.
+
+    Args:
+        parts: the mixture; rows on the hub are not looked at.
+        scenes: what is composed.
+        scored: whether held-out rows are scored.
+
+    Raises:
+        UsageError: a name that nobody has, a task without rows, a judge that must stay silent.
+    """
+    for held_out in (False, True) if scored else (False,):
+        asyncio.run(Stage(parts, held_out=held_out).aclose())
+        judges = judge_names(parts, held_out=held_out)
+        for part in parts:
+            rows: Sequence[Task] = ()
+            if not part.rows.startswith("hub:"):
+                rows = rows_of(part, "test" if held_out else "train", scenes, _LOOKED_AT, 0)
+            _check_judge(part.name, judges[part.name], rows)
+
+
+def _check_judge(name: str, judge: str, rows: Iterable[Task]) -> None:
+    """Refuse a judge by rules for a task, or for a behavior, that brings no rules for it.
+
+    Raises:
+        ConfigError: its every verdict would be missing.
+    """
+    mend = "name a model, model:<model>"
+    if name != BEHAVIOR_TASK:
+        if judge == _HELD_OUT_RULE and name in REGISTRY.builtin:
+            raise ConfigError(f"task {name!r} brings no rules for judge {judge!r}", mend=mend)
+        return
+    if judge not in ("rule", _HELD_OUT_RULE):
+        return
+    for behavior in {str(row.public["behavior"]) for row in rows if row.public.get("behavior")}:
+        if not has_rules(behavior):
+            raise ConfigError(
+                f"judge {judge!r} has no rules for behavior {behavior!r}",
+                where=f"task {name!r}",
+                expected="B1 to B13",
+                mend=f"{mend}, as judge and held_out_judge, or leave that behavior out",
+            )
 
 
 def judge_names(parts: Sequence[TaskPart], *, held_out: bool = False) -> dict[str, str]:

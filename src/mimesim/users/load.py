@@ -23,20 +23,22 @@ REGISTRY = Registry(
 
 _NEEDS = ("identity", "start", "aclose")
 _SHAPES = {
-    "scripted": "scripted:<kind>, e.g. scripted:realistic",
     "roleplay": "roleplay:<model>, e.g. roleplay:embedded",
     "trained": "trained:<path>, e.g. trained:out/user",
     "http": "http:<url>, e.g. http://127.0.0.1:8000/v1",
     "preset": "preset:<name>, e.g. preset:gpt-5.6",
 }
 
+_USUAL = {"scripted": "neutral"}
+"""What a family means that is named without more."""
+
 
 def make_user(name: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
     """Make the kind of user that `name` says.
 
     Args:
-        name: `scripted:<kind>`, `roleplay:<model>`, `trained:<path>`, `http:<url>`,
-            `preset:<name>` or the name of an extension.
+        name: `scripted:<kind>` (`scripted` alone is the neutral one), `roleplay:<model>`,
+            `trained:<path>`, `http:<url>`, `preset:<name>` or the name of an extension.
         options: settings of that family (`users.settings.Settings` for model-backed ones).
 
     Raises:
@@ -49,6 +51,7 @@ def make_user(name: str, *, options: Mapping[str, Any] | None = None) -> UserSou
         family, _, rest = name.partition(":")
     if "." in family:  # an outside object, package.module:attribute
         return cast(UserSource, REGISTRY.make(name, "", options=options, needs=_NEEDS))
+    rest = rest or _USUAL.get(family, "")
     if not rest and family in _SHAPES:
         raise UsageError(f"user {name!r} is incomplete", expected=_SHAPES[family])
     return cast(UserSource, REGISTRY.make(family, rest, options=options, needs=_NEEDS))

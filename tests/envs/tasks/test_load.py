@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,12 @@ def test_rows_of_a_task_by_path_lead_back_to_it(tmp_path: Path) -> None:
         assert task_of(task) is load_task(path)
         assert task.id.startswith("parrot-")
         assert play(task, str(task.public["word"])).reward == 1.0
+
+
+def test_a_split_without_own_rows_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = load_task("mistakes")
+    few = replace(kind.info, rows=Path(write(tmp_path / "few.jsonl", GOOD)))
+    monkeypatch.setattr(type(kind), "info", few)
+    assert len(load_rows("mistakes", split="train").tasks) == 1
+    with pytest.raises(DataError, match="none of the task's own rows falls into 'test'"):
+        load_rows("mistakes", split="test")

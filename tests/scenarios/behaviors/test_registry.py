@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mimesim.errors import DataError, UnknownNameError
+from mimesim.errors import DataError, UnknownNameError, UsageError
 from mimesim.scenarios import behaviors
 from mimesim.scenarios import manual as manuals
-from mimesim.scenarios.behaviors import Situation, base
+from mimesim.scenarios.behaviors import Behavior, Situation, Taxon, base, closing
 from mimesim.scenarios.compose import compose, with_behavior
 from mimesim.scenarios.fields import says
 from mimesim.seeds import generator
@@ -48,6 +48,47 @@ def test_neighbors_are_known_and_never_oneself() -> None:
 def test_an_unknown_behavior_is_named(name: str) -> None:
     with pytest.raises(UnknownNameError, match="unknown behavior"):
         behaviors.get(name)
+
+
+def test_an_id_may_be_written_small() -> None:
+    assert behaviors.get("b8") is behaviors.get("B8")
+
+
+class Mine(Behavior):
+    id = "B97"
+    taxon = Taxon("mine", "Mine.", 1, {"B4": "Mine is mine, not theirs."})
+
+    def derive_params(self, case: Situation, rng: Any) -> dict[str, Any]:
+        return {"x": case.row.record["y"]}
+
+    def directive(self, params: Any) -> str:
+        return closing()
+
+
+class Bare(Behavior):
+    id = "B98"
+
+
+MINE, BARE = Mine(), Bare()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (f"{__name__}:Mine", "NAME = Mine()"),
+        (f"{__name__}:BARE", "taxon = Taxon(...) in its class"),
+        ("theirs:MINE", "with a dot"),
+    ],
+)
+def test_what_is_no_behavior_is_told(name: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        behaviors.judged(behaviors.get(name))
+    assert told in str(caught.value)
+
+
+def test_what_an_own_behavior_raises_is_one_line_that_names_it() -> None:
+    with pytest.raises(UsageError, match="behavior 'B97' raised KeyError: 'y'"):
+        compose(MANUAL, seed=1, count=2, neutral_share=0, behaviors=[f"{__name__}:MINE"])
 
 
 def test_a_registry_that_disagrees_with_the_taxonomy_does_not_start(

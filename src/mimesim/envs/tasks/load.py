@@ -203,8 +203,15 @@ def load_rows(
     found = _own_rows(kind.info) if place is None else records(place, on_reject=reject)
     counts: Counter[str] = Counter()
     tasks = list(_tasks(name, found, split, counts, rejects, None if own else limit))
-    if own:
+    if own and tasks:
         tasks = [task for task in _parted(tasks) if task.split == split][:limit]
+        if not tasks:
+            raise DataError(
+                f"none of the task's own rows falls into {split!r}",
+                where=str(kind.info.rows),
+                expected="rows of five groups or more, which are parted 60/20/20",
+                mend="add rows, or take the split train",
+            )
     counts.update(tasks=len(tasks))
     counts.update(reject.reason for reject in rejects)
     if not tasks:

@@ -97,7 +97,7 @@ ASSUMPTIONS: dict[str, Assumption] = {
         "what a user thinks before a message; people's own thoughts are a sentence or two",
     ),
     "cached": Assumption(
-        Span(0.5, 0.0),
+        Span(0.5, 0.1),
         "of prompt tokens",
         "what a provider finds in its cache: the history grows, so much of it repeats",
     ),

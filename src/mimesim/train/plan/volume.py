@@ -1,7 +1,7 @@
 """Tokens of a conversation as the trainer sees them: student, teacher rows, packed teacher.
 
 Prompt P, T turns, reply n, user message u with its template tokens, note h, wrapper w; the last
-reply ends the row. See `docs/scale-out.md` for the table that these formulas give.
+reply ends the row. See `docs/plan.md` for the table that these formulas give.
 """
 
 from __future__ import annotations
