@@ -66,6 +66,22 @@ def test_a_packaged_recipe_writes_below_the_working_directory(
     assert configs.load(Toy, [own], env={}).out.resolve() == (tmp_path.parent / "out" / "toy")
 
 
+def test_a_recipe_of_the_checkout_writes_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "checkout" / "recipes"
+    (checkout / "paper").mkdir(parents=True)
+    monkeypatch.setattr(recipes, "_CHECKOUT", checkout)
+    recipe(checkout / "paper", 'out = "../../out/toy"\n')
+    monkeypatch.chdir(tmp_path)
+    for found in (recipes.find("toy", "user"), Path("checkout/recipes/paper/user-toy.toml")):
+        assert configs.load(Toy, [found], env={}).out == tmp_path / "out" / "toy"
+    monkeypatch.chdir(checkout.parent)
+    assert configs.load(Toy, [Path("recipes/paper/user-toy.toml")], env={}).out == (
+        checkout.parent / "out" / "toy"
+    )
+
+
 def test_the_small_form_is_laid_over_the_recipe(tmp_path: Path) -> None:
     text = "steps = 50\n[inner]\ndepth = 2\nname = 'b'\n[x-quick]\nsteps = 5\ninner.depth = 3\n"
     path = recipe(tmp_path, text)

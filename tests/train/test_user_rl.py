@@ -13,14 +13,20 @@ from mimesim import jsonio
 from mimesim.dialogue.thinking import OPENER, join
 from mimesim.dialogue.types import Identity
 from mimesim.envs.base import Observation, Task
-from mimesim.errors import ConfigError, EnvironmentFault, UsageError
+from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, UsageError
 from mimesim.judges.base import Failed, JudgeRequest, JudgeResult
 from mimesim.judges.load import REGISTRY
 from mimesim.models.tiny import TinyConfig, load_policy
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.credit import CreditConfig
 from mimesim.train.rl import BatchLog
-from mimesim.train.user_measure import MeasureConfig, Scored, difference, summary
+from mimesim.train.user_measure import (
+    MeasureConfig,
+    Scored,
+    difference,
+    summary,
+    without_a_score,
+)
 from mimesim.train.user_rl import CARD, RESULT, UserRlConfig, train_user_rl
 from mimesim.train.user_rollouts import Speaker, TaskCollector, start_of
 from mimesim.train.user_tasks import SceneConfig, Stage, TaskPart, composed
@@ -204,6 +210,36 @@ def test_settings_that_cannot_be_trained_with(changed: dict[str, Any], said: str
 def test_no_checkpoint_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault):
         train_user_rl(config(tmp_path / "nothing", tmp_path / "out"))
+
+
+def test_a_refused_run_leaves_no_folder(start: Path, tmp_path: Path) -> None:
+    parts = (TaskPart(name="behavior", held_out_judge="rulle"),)
+    with pytest.raises(UnknownNameError):
+        train_user_rl(config(start, tmp_path / "out", tasks=parts))
+    with pytest.raises(EnvironmentFault):
+        train_user_rl(config(tmp_path / "nothing", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_task_of_somebody_else_is_trained_on_by_its_path(start: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"word": "hello"}\n{"word": "bye"}\n', encoding="utf-8")
+    name = "tests.envs.tasks.parrot:TASK"
+    changed = {"tasks": (TaskPart(name=name, rows=str(rows)),), "batches": 1}
+    result = train_user_rl(config(start, tmp_path / "out", **changed))
+    assert result["curve"][0][f"episode/{name}/failed"] == 0
+    assert (result["after"][name]["rows"], result["after"][name]["failed"]) == (2, {})
+    assert result["without_score"] == []
+
+
+def test_a_task_whose_every_rollout_fails_is_told(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(REGISTRY.builtin, "silent", f"{__name__}:make_silent")
+    part = TaskPart(name="behavior", held_out_judge="silent")
+    result = train_user_rl(config(start, tmp_path, batches=1, tasks=(part,)))
+    assert result["without_score"] == ["behavior"]
+    assert "All reward functions" not in capfd.readouterr().err
 
 
 # ------------------------------------------------------------------------------- the collector
@@ -396,3 +432,10 @@ def test_the_warm_start_learns_its_own_side_only(tmp_path: Path) -> None:
     told = "ümläut 4417 <think>\nhm, so\n</think>\n\nfine"
     ids = tokenizer(told, add_special_tokens=False)["input_ids"]
     assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == told
+
+
+def test_what_failed_throughout_is_without_a_score() -> None:
+    curve = [{"episode/a/failed": 1.0, "episode/b/failed": 0.5, "episode/failed_judge": 1.0}] * 2
+    assert without_a_score(curve, []) == ["a"]
+    assert without_a_score(curve[:1], [scored("x", "B3", failed="judge")]) == ["a", "behavior"]
+    assert without_a_score([], [scored("x", "B3", failed="judge"), scored("y", "B3")]) == []

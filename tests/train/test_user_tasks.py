@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mimesim.envs.base import Task
-from mimesim.errors import ConfigError, UnknownNameError, UsageError
+from mimesim.errors import ConfigError, DataError, UnknownNameError, UsageError
 from mimesim.train.user_tasks import (
     SceneConfig,
     Stage,
     TaskPart,
     check_parts,
+    check_run,
     composed,
     judge_names,
     rows_of,
@@ -103,3 +105,46 @@ def test_who_judges() -> None:
     parts = [TaskPart(name="behavior", held_out_judge="rule-heldout"), TaskPart(name="fantom")]
     assert judge_names(parts) == {"behavior": "rule", "fantom": ""}
     assert judge_names(parts, held_out=True) == {"behavior": "rule-heldout", "fantom": ""}
+
+
+OWN = SceneConfig(behaviors="tests.support.dawdler:B91")
+
+
+@pytest.mark.parametrize("judges", [("rule", "rule-heldout"), ("rule", ""), ("rule-heldout", "")])
+def test_a_judge_without_rules_for_a_behavior_is_refused(judges: tuple[str, str]) -> None:
+    part = TaskPart(name="behavior", judge=judges[0], held_out_judge=judges[1])
+    with pytest.raises(ConfigError, match=r"'rule(-heldout)?' has no rules for behavior 'B91'"):
+        check_run([part], OWN, scored=True)
+
+
+def test_who_scores_is_checked_where_somebody_scores() -> None:
+    part = TaskPart(name="behavior", judge="model:embedded", held_out_judge="rule")
+    with pytest.raises(ConfigError, match="B91"):
+        check_run([part], OWN, scored=True)
+    check_run([part], OWN, scored=False)
+    check_run([TaskPart(name="behavior", judge="model:embedded")], OWN, scored=True)
+    check_run(
+        [TaskPart(name="behavior", held_out_judge="rule-heldout")], SceneConfig(), scored=True
+    )
+
+
+def test_a_task_that_brings_no_second_rule_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'sotopia' brings no rules for judge 'rule-heldout'"):
+        check_run([TaskPart(name="sotopia", held_out_judge="rule-heldout")], OWN, scored=True)
+    check_run([TaskPart(name="fantom", held_out_judge="rule-heldout")], OWN, scored=True)
+
+
+def test_a_stage_finds_the_parties_of_a_task_by_path(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"word": "hello"}\n', encoding="utf-8")
+    part = TaskPart(name="tests.envs.tasks.parrot:TASK", rows=str(file))
+    check_run([part], SceneConfig(), scored=True)
+    (task,) = rows_of(part, "train", SceneConfig(), 5, 0)
+    assert task_name(task) == part.name
+    assert Stage([part]).make(task).spec.name == "task:parrot"
+
+
+def test_nothing_composed_is_one_line() -> None:
+    scenes = SceneConfig(turn_budget=1, behaviors="B2", neutral_share=0)
+    with pytest.raises(DataError, match="none of 3 scenarios could be composed"):
+        composed(scenes, "train", 3, 0)

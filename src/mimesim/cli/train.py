@@ -73,7 +73,8 @@ class _Verb(NamedTuple):
         if not (recipe or settings or quick):
             raise UsageError(
                 f"train {self.name}: which recipe?",
-                expected="--recipe with a file, or one of " + ", ".join(recipes.names(self.recipes)),
+                expected="--recipe with a file, or one of "
+                + ", ".join(recipes.names(self.recipes)),
                 mend="--dry-run shows what it sets; most train for an hour or more, --quick for minutes",
             )
         files = [recipes.located(path, self.recipes) for path in recipe or []]

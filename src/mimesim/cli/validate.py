@@ -13,11 +13,11 @@ from mimesim.cli.output import WRONG_USE, emit_json, note, say
 def command(
     paths: Annotated[list[Path], typer.Argument(help="Files or run folders.")],
     kind: Annotated[
-        str, typer.Option(help="auto, config, episodes, tasks, scenarios or rows.")
+        str, typer.Option(help="auto, config, manual, episodes, tasks, scenarios or rows.")
     ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
 ) -> None:
-    """Check config, task, scenario, row and episode files; exit code 2 if one is not sound."""
+    """Check config, manual, task, scenario, row and episode files; exit code 2 on a fault."""
     from mimesim.rollout.validate import validate
 
     checked = [found for path in paths for found in validate(path, kind)]

@@ -113,7 +113,9 @@ def read_human(path: Path | str) -> list[Stored]:
         found.append(_human(line.value, f"{HUMAN}{Path(path).name}", where))
     if not found:
         raise DataError(
-            "no verdicts of people", where=str(path), expected='lines {"episode": id, "exhibit": 0.5}'
+            "no verdicts of people",
+            where=str(path),
+            expected='lines {"episode": id, "exhibit": 0.5}',
         )
     twice = [name for name, n in Counter(one.item for one in found).items() if n > 1]
     if twice:

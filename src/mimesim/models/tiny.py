@@ -18,7 +18,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from mimesim.config.ranges import COUNT, check_ranges
-from mimesim.errors import ConfigError, EnvironmentFault
+from mimesim.errors import ConfigError
 from mimesim.models.codec import TemplateCodec
 from mimesim.models.local import load_pretrained
 from mimesim.models.local_tokens import LocalTokenModel

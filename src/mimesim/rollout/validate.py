@@ -17,6 +17,7 @@ from mimesim.envs.packs import task_from_json
 from mimesim.errors import DataError, UsageError
 from mimesim.registry import Registry, unknown_name
 from mimesim.rollout.prepare import RunConfig
+from mimesim.scenarios import worlds
 from mimesim.scenarios.types import Row, Scenario
 
 _CONFIGS = (".toml", ".yaml", ".yml")
@@ -36,7 +37,7 @@ _VERBS = {
     "mimesim.train.warmstart:WarmConfig": "train warm-start",
 }
 """Config class of a recipe -> the command that takes it."""
-KINDS = ("config", *_READERS)
+KINDS = ("config", "manual", *_READERS)
 """Kinds of files that can be checked."""
 
 
@@ -45,7 +46,7 @@ class Checked:
     """One checked file.
 
     Attributes:
-        count: entries that were read (1 for a config).
+        count: entries that were read (1 for a config, request types of a manual).
         problems: one line each, in file order; empty = sound.
         torn: bytes of an unfinished last line, which a resumed run would cut.
     """
@@ -61,7 +62,7 @@ def validate(path: Path | str, kind: str = "auto") -> list[Checked]:
     """Check a file, or the files of a run folder.
 
     Args:
-        path: config, scenario, task, row or episode file (`.gz` accepted), or a run folder.
+        path: config, manual, scenario, task, row or episode file (`.gz` accepted), or a run folder.
         kind: one of `KINDS`, or auto = by extension and content.
 
     Raises:
@@ -85,6 +86,8 @@ def _validate(path: Path, kind: str) -> Checked:
         kind = _kind_of(path)
     if kind == "config":
         return _config(path)
+    if kind == "manual":
+        return _manual(path)
     if path.suffix == ".json":
         return _entries(path, kind, iter([(1, path.read_bytes())]))
     return _entries(path, kind, _lines(path))
@@ -92,7 +95,7 @@ def _validate(path: Path, kind: str) -> Checked:
 
 def _config(path: Path) -> Checked:
     """Check a config against the command that it is for; without a word on that, `run`."""
-    target = configs.meant_for([path]) or (_BUILD if _names_sources(path) else "")
+    target = configs.meant_for([path]) or (_BUILD if _lists(path, "source") else "")
     verb = _VERBS.get(target)
     kind = f"config of `mimesim {verb}`" if verb else "config"
     try:
@@ -102,10 +105,19 @@ def _config(path: Path) -> Checked:
     return Checked(path, kind, 1, tuple(str(found) for found in configs.check(cls, [path])))
 
 
-def _names_sources(path: Path) -> bool:
-    """Tell whether a file lists sources to build data from."""
+def _manual(path: Path) -> Checked:
+    """Check that a company's manual holds together and that its cases can be drawn."""
     try:
-        return isinstance(read_file(path)[0].get("source"), list)
+        world = worlds.open_world(str(path))
+    except UsageError as error:
+        return Checked(path, "manual", 0, (str(error),))
+    return Checked(path, "manual", len(world.manual.request_types), ())
+
+
+def _lists(path: Path, key: str) -> bool:
+    """Tell whether a file has a list of tables under `key`."""
+    try:
+        return isinstance(read_file(path)[0].get(key), list)
     except UsageError:
         return False
 
@@ -117,7 +129,7 @@ def _kind_of(path: Path) -> str:
         UsageError: it cannot be told.
     """
     if path.suffix in _CONFIGS:
-        return "config"
+        return "manual" if any(_lists(path, key) for key in ("requests", "general")) else "config"
     first: Any = None
     try:
         if path.suffix == ".json":

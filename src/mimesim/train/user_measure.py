@@ -183,9 +183,7 @@ def summary(
     }
 
 
-def without_a_score(
-    curve: Sequence[Mapping[str, float]], after: Sequence[Scored]
-) -> list[str]:
+def without_a_score(curve: Sequence[Mapping[str, float]], after: Sequence[Scored]) -> list[str]:
     """Return the tasks of which every rollout failed, in training or afterwards."""
     shares: dict[str, list[float]] = defaultdict(list)
     for row in curve:

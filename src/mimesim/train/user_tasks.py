@@ -23,7 +23,7 @@ from mimesim.envs.tasks.load import (
     make_task,
 )
 from mimesim.envs.tasks.partner import Partner, make_partner
-from mimesim.errors import ConfigError
+from mimesim.errors import ConfigError, DataError
 from mimesim.judges.base import Judge
 from mimesim.judges.behavior_rules import has_rules
 from mimesim.judges.load import make_judge
@@ -250,6 +250,7 @@ def composed(scenes: SceneConfig, split: str, count: int, seed: int) -> tuple[Ta
 
     Raises:
         ConfigError: a manual, share or behavior that makes no sense.
+        DataError: none of the draws made a row.
     """
     found = compose(
         manual.load(scenes.manual),
@@ -261,6 +262,13 @@ def composed(scenes: SceneConfig, split: str, count: int, seed: int) -> tuple[Ta
         replay=scenes.replay,
         turn_budget=scenes.turn_budget,
     )
+    if count and not found.rows:
+        raise DataError(
+            f"none of {count} scenarios could be composed for split {split!r}",
+            where="scenes",
+            expected="behaviors that fit the manual, the replay and the turn budget",
+            mend="allow more behaviors or turns, or take another seed",
+        )
     return tuple(
         make_task(BEHAVIOR_TASK, {**to_view(row), "manual": scenes.manual}, split)
         for row in found.rows
