@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import typer
 
 from mimesim import config as configs
 from mimesim import jsonio
+from mimesim.cli import train
 from mimesim.cli.main import invoke
+from mimesim.train.rl import BatchLog
 
 
 def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
@@ -53,3 +56,33 @@ def test_what_a_file_is_for(tmp_path: Path) -> None:
     assert configs.meant_for([one, two]) == "a.b:C"
     assert configs.meant_for([two]) is None
     assert configs.meant_for([tmp_path / "absent.toml"]) is None
+
+
+def test_dry_run_finds_what_could_only_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    for typed, told in (
+        ('tasks=[{name="behavior", judge="rulle"}]', "unknown judge 'rulle'"),
+        ('scenes.behaviors="tests.support.dawdler:B91"', "no rules for behavior 'B91'"),
+    ):
+        assert invoke(["train", "user", "--recipe", "rl", "--set", typed, "--dry-run"]) == 2
+        assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("silent", "code"), [([], 0), (["behavior"], 1)])
+def test_a_task_whose_every_rollout_failed_is_exit_code_1(
+    silent: list[str], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = {"checkpoint": "out/policy", "without_score": silent}
+    verb = train._Verb("user", "", "user", lambda config, bar: ("done", result))
+    try:
+        verb.train(None, quiet=True, json=False)
+        left = 0
+    except typer.Exit as leaving:
+        left = leaving.exit_code
+    assert left == code
+    assert ("every rollout failed of: behavior" in capsys.readouterr().err) is bool(silent)
+
+
+def test_a_batch_without_any_reward_shows_none(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = train._Bar("user", quiet=False)
+    bar.batches(2)(BatchLog(1, {"episode/gated": 0.5}))
+    assert "batch 1/2, no reward, 50% malformed" in capsys.readouterr().err

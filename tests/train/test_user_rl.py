@@ -232,14 +232,15 @@ def test_a_task_of_somebody_else_is_trained_on_by_its_path(start: Path, tmp_path
     assert result["without_score"] == []
 
 
-def test_a_task_whose_every_rollout_fails_is_told(
+def test_rollouts_without_a_reward_are_counted_and_not_printed(
     start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(REGISTRY.builtin, "silent", f"{__name__}:make_silent")
-    part = TaskPart(name="behavior", held_out_judge="silent")
-    result = train_user_rl(config(start, tmp_path, batches=1, tasks=(part,)))
-    assert result["without_score"] == ["behavior"]
-    assert "All reward functions" not in capfd.readouterr().err
+    changed = {"batches": 1, "tasks": (TaskPart(name="behavior", judge="silent"),)}
+    changed |= {"measure": MeasureConfig(rows=0), "policy": PolicyConfig(1.0, 24)}
+    row = train_user_rl(config(start, tmp_path, **changed))["curve"][0]
+    assert row["episode/behavior/failed"] > 0
+    assert "All reward functions" not in "".join(capfd.readouterr())
 
 
 # ------------------------------------------------------------------------------- the collector
