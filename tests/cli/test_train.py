@@ -105,8 +105,10 @@ def test_an_arm_is_one_switch(capsys: pytest.CaptureFixture[str]) -> None:
     recipe = ["--recipe", "realistic-csd"]
     plain = agent_settings(capsys, *recipe)
     assert (plain["arm"], plain["csd"]["alpha"], plain["coach"]) == (None, 0.1, "rule")
-    assert agent_settings(capsys, *recipe, "--arm", "csd") == {**plain, "arm": "csd"}
-    control = agent_settings(capsys, *recipe, "--arm", "grpo")
+    usual = agent_settings(capsys, *recipe, "--arm", "csd")
+    beside = {"arm": "csd", "out": f"{plain['out']}-csd"}
+    assert usual == {**plain, **beside}, "arms of one recipe lie side by side"
+    control = agent_settings(capsys, *recipe, "--arm", "grpo", "--out", str(plain["out"]))
     assert control == {**plain, "arm": "grpo", "csd": {**plain["csd"], "alpha": 0.0}}
     blind = agent_settings(capsys, *recipe, "--arm", "csd-noprivilege")
     assert (blind["coach"]["name"], blind["coach"]["privileged"]) == ("rule", False)

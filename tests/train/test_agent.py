@@ -160,7 +160,7 @@ def test_a_folder_holds_one_training_only(
 
 
 def test_a_missing_start_and_an_unknown_user_are_named(start: Path, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFault, match="no model checkpoint"):
+    with pytest.raises(EnvironmentFault, match="no such model folder"):
         train_agent(config(tmp_path / "nowhere", tmp_path / "out"))
     with pytest.raises(UnknownNameError, match="realistc"):
         train_agent(config(start, tmp_path / "out", user="scripted:realistc"))

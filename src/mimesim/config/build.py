@@ -228,9 +228,9 @@ _SIMPLE: dict[Any, Callable[[Any], Any]] = {
 
 
 def _path(text: str, source: Source) -> Path:
-    """Return the path; a relative one is relative to the file that names it."""
+    """Return the path; a relative one is relative to the file that names it, a hub id is none."""
     path = Path(text).expanduser()
-    if path.is_absolute() or source.folder is None:
+    if path.is_absolute() or source.folder is None or text.startswith("hub:"):
         return path
     path = source.folder / path
     short = Path(os.path.normpath(path))

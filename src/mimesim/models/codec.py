@@ -54,6 +54,10 @@ def _plain(tokenizer: Any, ids: Sequence[int]) -> str:
 class TemplateCodec:
     """The codec of one tokenizer.
 
+    Attributes:
+        size: of the vocabulary.
+        opening: the special token that begins a message; None = no single token does.
+
     Raises:
         EnvironmentFault: the template is not fit for token-level roll-outs.
     """
@@ -67,6 +71,9 @@ class TemplateCodec:
         headed = templates.render_ids(tokenizer, [_DUMMY], add_generation_prompt=True)
         self.header = len(headed) - len(bare)
         self._bare = bare
+        self.size = len(tokenizer)
+        first = headed[len(bare)] if self.header > 0 else None
+        self.opening = first if first in tokenizer.all_special_ids else None
         self.closing = bare[::-1].index(self.end_id) + 1 if self.end_id in bare else 0
         self._suffix = lru_cache(maxsize=4096)(self._render_suffix)
         self._note = lru_cache(maxsize=4096)(self._render_note)

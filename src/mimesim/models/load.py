@@ -205,6 +205,7 @@ def make_openai(rest: str, options: Mapping[str, Any]) -> ChatModel:
 def make_openai_tokens(rest: str, options: Mapping[str, Any]) -> TokenModel:
     """Make the token model behind `<model>@<base_url>`, a vLLM server."""
     from mimesim.models.openai import VLLMTokens
+    from mimesim.models.token_bounds import TokenBounds
 
     model, url = _address(rest)
     given = dict(options)
@@ -218,7 +219,8 @@ def make_openai_tokens(rest: str, options: Mapping[str, Any]) -> TokenModel:
     settings = EndpointOptions.read(given, f"openai:{model}")
     _need_torch("tokenizer")
     codec = _CODEC.load("codec")(_CODEC.load("tokenizer").from_pretrained(tokenizer))
-    return VLLMTokens(model, url, settings, codec=codec)
+    bounds = TokenBounds(codec.size, codec.end_id, codec.opening)
+    return VLLMTokens(model, url, settings, codec=codec, bounds=bounds)
 
 
 def make_json_service(url: str, options: Mapping[str, Any]) -> JSONService:

@@ -23,12 +23,13 @@ from mimesim.errors import EnvironmentFault, InfraError, MimesimError
 from mimesim.models.base import ChatCodec, ChatMessage, Completion, Continuation, Sampling
 from mimesim.models.endpoint import Address, EndpointOptions, redact
 from mimesim.models.limiter import limiter_for
+from mimesim.models.token_bounds import FLAG, TokenBounds
 from mimesim.models.trouble import Trouble, cleaned, from_body
 from mimesim.models.wire import (
+    Damaged,
     chat_body,
     listed_models,
     read_chat,
-    read_tokens,
     schema_format,
     token_body,
 )
@@ -189,6 +190,8 @@ class _Endpoint:
             body = error.response.text if error.body is None else error.body
             trouble = from_body(body, error.status_code, error.response.headers)
             raise _AttemptFailed(trouble) from None
+        except Damaged as error:
+            raise _AttemptFailed(Trouble(f"damaged answer ({error})")) from None
         except (ValueError, openai.APIError):
             raise _AttemptFailed(Trouble("damaged answer")) from None
 
@@ -366,13 +369,20 @@ class VLLMTokens:
     """A token model behind vLLM's `/v1/completions`: ids in, ids and log-probs out."""
 
     def __init__(
-        self, model: str, base_url: str, options: EndpointOptions, *, codec: ChatCodec
+        self,
+        model: str,
+        base_url: str,
+        options: EndpointOptions,
+        *,
+        codec: ChatCodec,
+        bounds: TokenBounds | None = None,
     ) -> None:
         self._endpoint = _Endpoint(model, base_url, options)
         self._model = model
         self._options = options
         self.identity = self._endpoint.identity
         self.codec = codec
+        self._bounds = bounds or TokenBounds()
 
     def session(self, key: str) -> VLLMSession:
         """Open a conversation; `key` keeps the seeds of its requests apart from others'."""
@@ -385,20 +395,28 @@ class VLLMTokens:
             InfraError, ContextExceeded: as `ChatModel.chat`.
             EnvironmentFault: the same, or the server returns no token ids.
         """
-        body = token_body(self._model, prompt, sampling, self._options)
+        cap = sampling.max_tokens
         reply = await self._endpoint.ask(
-            lambda client: client.completions.with_raw_response.create(**body, seed=sampling.seed),
-            read_tokens,
-            "",
+            self._send(prompt, sampling), lambda answer: self._bounds.read(answer, cap), ""
         )
         if reply is None:
-            raise EnvironmentFault(
-                "the endpoint returned no token ids",
-                where=self._endpoint.address.url,
-                expected="a vLLM server that knows return_token_ids",
-                mend="serve the policy with a newer vLLM",
-            )
+            raise self._textual()
         return reply
+
+    def _send(self, prompt: Sequence[int], sampling: Sampling) -> Send:
+        body = token_body(self._model, prompt, sampling, self._options)
+        body["extra_body"] = {**self._bounds.fields(), **body["extra_body"]}
+        return lambda client: client.completions.with_raw_response.create(
+            **body, seed=sampling.seed
+        )
+
+    def _textual(self) -> EnvironmentFault:
+        return EnvironmentFault(
+            f"the endpoint returned no token ids for {FLAG!r}",
+            where=self._endpoint.address.url,
+            expected=f"a vLLM server whose /v1/completions knows {FLAG}",
+            mend="serve the policy with a newer vLLM",
+        )
 
     async def preflight(self) -> None:
         """Check that the server is there, takes the key and serves the model.

@@ -24,6 +24,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _FINISH = {"": "stop", "eos": "stop", "stop_sequence": "stop", "function_call": "tool_calls"}
 
 
+class Damaged(ValueError):
+    """An answer that is none; its words are our own, so they may be shown."""
+
+
 def chat_body(
     model: str, messages: Sequence[ChatMessage], sampling: Sampling, options: EndpointOptions
 ) -> dict[str, Any]:
@@ -110,18 +114,19 @@ def read_tokens(answer: Any) -> Continuation | None:
     """Read the answer to a token request; None = the server returned text only.
 
     Raises:
-        ValueError: there is no choice, or ids and log-probs do not fit together.
+        ValueError: there is no choice.
+        Damaged: ids and log-probs do not fit together.
     """
     choice = _first_choice(answer)
     ids = choice.get("token_ids")
     if not isinstance(ids, list):
         return None
     if not all(type(one) is int and one >= 0 for one in ids):
-        raise ValueError("token ids that are none")
+        raise Damaged("token ids that are none")
     held = choice.get("logprobs")
     scores = held.get("token_logprobs") if isinstance(held, Mapping) else None
     if scores is not None and (not isinstance(scores, list) or len(scores) != len(ids)):
-        raise ValueError(f"{len(ids)} ids without a log-prob each")
+        raise Damaged(f"{len(ids)} token ids without a log-prob each")
     return Continuation(
         ids=tuple(ids),
         logprobs=None if scores is None else tuple(_score(one) for one in scores),

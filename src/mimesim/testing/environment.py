@@ -27,6 +27,9 @@ _EXTRAS: dict[str, tuple[str, ...]] = {
     "train": ("torch", "transformers", "trl", "datasets", "accelerate", "peft", "gguf"),
     "report": ("matplotlib",),
     "bench": ("numpy", "scipy"),
+    "integrations": ("gymnasium",),
+    "verifiers": ("verifiers",),
+    "openenv": ("openenv",),
     "dev": ("pytest", "hypothesis", "ruff", "mypy", "import-linter"),
 }
 """What each extra brings, where the package's own metadata cannot be read."""

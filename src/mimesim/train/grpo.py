@@ -6,16 +6,19 @@ to TRL 1.16 and guarded by a contract test. Shapes: B rows, P prompt columns, C 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from transformers import TrainerCallback
 from trl import GRPOTrainer
 
 from mimesim.errors import CallerError
 from mimesim.rollout.tokens import TokenRollout, TurnSpan
+from mimesim.train import launch
 from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign
 from mimesim.train.teacher import NotedTurn
 
@@ -31,6 +34,7 @@ class Sample:
         valid: whether the episode is counted.
         noted: turns to be scored by the teacher.
         metrics: numbers of this episode to be averaged in the log (success, turns, ...).
+        spoilt: it is not counted because a reward is no finite number.
     """
 
     group: str
@@ -39,6 +43,7 @@ class Sample:
     valid: bool
     noted: tuple[NotedTurn, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
+    spoilt: bool = False
 
 
 class Collector(Protocol):
@@ -57,6 +62,10 @@ def recorded_reward(prompts: list[Any], *, episode_reward: list[Any], **_: Any) 
 class CreditTrainer(GRPOTrainer):
     """GRPO with recorded rollouts and token-level advantages of `train.credit`.
 
+    With several processes each one plays whole groups of its own. Whatever asks all of them is
+    asked by all, whatever their rollouts are like. An update that nothing was learnt for, or whose
+    gradient is not finite, is left out, so the optimizer's momentum moves nothing either.
+
     Args:
         collector: makes the rollouts.
         credit: how advantages are assigned.
@@ -73,11 +82,16 @@ class CreditTrainer(GRPOTrainer):
         self._rows: list[dict[str, Any]] = []
         self._samples: list[Sample] = []
         self._sampled: Tensor | None = None
+        self._learnt: Tensor | None = None
+        self.played = 0
         super().__init__(*args, reward_funcs=recorded_reward, rollout_func=self._collect, **kwargs)
+        self.add_callback(_Guard(self))
 
     # H1: roll-outs, token in and token out
     def _collect(self, prompts: list[Any], trainer: GRPOTrainer) -> dict[str, list[Any]]:
-        samples = self._collector.collect(self._rows, self.model, self._generation_batch())
+        launch.wait()  # nobody samples before all have the new weights
+        found = self._collector.collect(self._rows, self.model, self._generation_batch())
+        samples = [_sound(sample) for sample in found]
         if len(samples) != len(prompts):
             raise CallerError(f"{len(samples)} samples for {len(prompts)} prompts")
         self._samples = samples
@@ -129,6 +143,20 @@ class CreditTrainer(GRPOTrainer):
         self._note_metrics(assignment)
         return out
 
+    # H4: the loss, and how far the weights are from those that sampled
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
+        loss: Tensor = super()._compute_loss(model, inputs)
+        then, now = inputs.get("old_per_token_logps"), self._learnt
+        self._learnt = None
+        if then is not None and now is not None:
+            mask = inputs["completion_mask"] * inputs.get("tool_mask", 1)
+            ratio = (now.detach() - then).exp() * mask
+            own = torch.stack([ratio.sum(), mask.sum().to(ratio.dtype)])
+            total, tokens = self.accelerator.gather(own[None]).sum(0).tolist()
+            if tokens:
+                self._metrics["train"]["ratio/mean"].append(total / tokens)
+        return loss
+
     def _as_credit(self, sample: Sample) -> Rollout:
         record = self._record(sample)
         turns = [NOT_AGENT] * len(record.completion_ids)
@@ -141,14 +169,25 @@ class CreditTrainer(GRPOTrainer):
 
     def _note_metrics(self, assignment: Any) -> None:
         log = self._metrics["train" if self.model.training else "eval"]
-        keys = sorted({key for sample in self._samples for key in sample.metrics})
-        for key in keys:
-            values = [s.metrics[key] for s in self._samples if key in s.metrics]
+        own: dict[str, float] = {
+            "rows": len(self._samples),
+            "valid": sum(map(_trainable, self._samples)),
+            "not_finite": sum(sample.spoilt for sample in self._samples),
+            "invalid": assignment.removed,
+            "flat_groups": assignment.flat_groups,
+            "small_groups": assignment.small_groups,
+            "groups": len({sample.group for sample in self._samples}),
+            "uncredited": assignment.uncredited_tokens,
+            "agent_tokens": assignment.agent_tokens,
+        }
+        total = launch.summed(own)
+        self.played = int(total["valid"])
+        for key in ("valid", "not_finite", "invalid", "flat_groups", "small_groups", "groups"):
+            log[f"credit/{key}"].append(float(total[key]))
+        agent = total["agent_tokens"]
+        log["credit/uncredited"].append(total["uncredited"] / agent if agent else 0.0)
+        for key, values in sorted(_by_metric(self._samples).items()):
             log[f"episode/{key}"].append(sum(values) / len(values))
-        log["credit/invalid"].append(float(assignment.removed))
-        log["credit/flat_groups"].append(float(assignment.flat_groups))
-        log["credit/small_groups"].append(float(assignment.small_groups))
-        log["credit/uncredited"].append(assignment.uncredited_token_share)
 
     # H3: log-probs in length-sorted micro-chunks
     def _get_per_token_logps_and_entropies(
@@ -183,7 +222,43 @@ class CreditTrainer(GRPOTrainer):
             if entropies is not None and entropy is not None:
                 filled = torch.nn.functional.pad(entropy, (0, logits_to_keep - keep))
                 entropies = entropies.index_copy(0, rows, filled.detach().float())
+        self._learnt = logps if torch.is_grad_enabled() else self._learnt
         return logps, entropies, None
+
+
+class _Guard(TrainerCallback):
+    """Leaves out an update that nothing was learnt for, or that would ruin the weights."""
+
+    def __init__(self, trainer: CreditTrainer) -> None:
+        self._trainer = trainer
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Drop the gradients where they must not be used; all processes decide alike."""
+        del args, state, control
+        model, log = given["model"], self._trainer._metrics["train"]
+        own = [p.grad.float().norm() for p in model.parameters() if p.grad is not None]
+        whole = [bool(torch.stack(own).isfinite().all())] if own else [True]
+        finite = all(one for part in launch.shared(whole) for one in part)
+        log["update/not_finite"].append(float(not finite))
+        if not finite or not self._trainer.played:
+            model.zero_grad(set_to_none=True)
+
+
+def _sound(sample: Sample) -> Sample:
+    """Return a sample whose rewards can be counted; with one that is no number it is not."""
+    if not sample.valid or all(map(math.isfinite, sample.rewards)):
+        return sample
+    return replace(sample, valid=False, spoilt=True, metrics={})
+
+
+def _by_metric(samples: Sequence[Sample]) -> dict[str, list[float]]:
+    """Return the values of all processes by metric."""
+    found: dict[str, list[float]] = {}
+    for part in launch.shared([dict(sample.metrics) for sample in samples]):
+        for metrics in part:
+            for key, value in metrics.items():
+                found.setdefault(key, []).append(value)
+    return found
 
 
 def _trainable(sample: Sample) -> bool:

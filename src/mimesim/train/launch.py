@@ -9,14 +9,18 @@ launcher that quietly starts one process makes another batch of it.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import gather_object
 
 from mimesim.config.ranges import NATURAL, check_ranges
 from mimesim.errors import EnvironmentFault
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,17 @@ class Launch:
         return "cpu"
 
 
+    def arguments(self) -> dict[str, Any]:
+        """Return what a trainer is told of it."""
+        return {
+            "use_cpu": self.device == "cpu",
+            "bf16": self.precision == "mixed",
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "ddp_find_unused_parameters": False,  # every parameter is in every loss
+            "ddp_broadcast_buffers": False,  # they are constants, and forwards may be uneven
+        }
+
+
 def processes() -> int:
     """Return how many processes train together."""
     return int(os.environ.get("WORLD_SIZE") or 1)
@@ -86,13 +101,34 @@ def processes() -> int:
 
 def is_first() -> bool:
     """Tell whether this process is the one that writes."""
-    return int(os.environ.get("RANK") or 0) == 0
+    return rank() == 0
 
 
 def wait() -> None:
     """Wait until all processes of a started run are here; one process waits for nobody."""
     if processes() > 1:
         PartialState().wait_for_everyone()
+
+
+def rank() -> int:
+    """Return the number of this process, from 0."""
+    return int(os.environ.get("RANK") or 0)
+
+
+def shared(value: T) -> list[T]:
+    """Return what every process has, in their order; all of them must ask."""
+    if processes() == 1:
+        return [value]
+    return list(gather_object([value]))
+
+
+def summed(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Return the sums over all processes, by key; all of them must ask."""
+    found: dict[str, float] = {}
+    for part in shared(dict(numbers)):
+        for key, value in part.items():
+            found[key] = found.get(key, 0) + value
+    return found
 
 
 def sharded(trainer: Any) -> bool:

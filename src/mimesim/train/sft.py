@@ -20,7 +20,6 @@ from typing import Any, Literal
 import huggingface_hub.constants
 import torch
 from datasets import Dataset
-from peft import LoraConfig, get_peft_model
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
@@ -33,6 +32,7 @@ from mimesim.train.folder import newest_checkpoint
 from mimesim.train.optimizers import MuonAdamW
 from mimesim.train.packing import packing_allowed
 from mimesim.train.rows import TrainRow
+from mimesim.train.weights import with_lora
 
 _GROUP = 32  # batches whose rows are sorted by length together
 
@@ -380,22 +380,6 @@ def _muon(model: Any, cfg: SftConfig) -> MuonAdamW | None:
     if not cfg.muon_lr:
         return None
     return MuonAdamW(model, lr=cfg.lr, muon_lr=cfg.muon_lr, betas=cfg.betas, decay=cfg.weight_decay)
-
-
-def with_lora(model: Any, rank: int, seed: int) -> Any:
-    """Put LoRA adapters on all linear layers; `seed` is that of the run."""
-    torch.manual_seed(seeds.derive(seed, "lora") % 2**32)  # peft draws from torch's generator
-    return get_peft_model(
-        model,
-        LoraConfig(
-            r=rank,
-            lora_alpha=2 * rank,
-            lora_dropout=0.0,
-            target_modules="all-linear",
-            task_type="CAUSAL_LM",
-        ),
-        autocast_adapter_dtype=False,
-    )
 
 
 def _plain(model: Any) -> Any:

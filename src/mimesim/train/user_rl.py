@@ -25,16 +25,13 @@ from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, Range, check_ranges
 from mimesim.envs.base import Task
 from mimesim.errors import ConfigError
-from mimesim.models import templates
-from mimesim.models.embedded import embedded_folder
-from mimesim.models.local import Loaded, load_pretrained, quiet_loading
+from mimesim.models.local import load_pretrained, quiet_loading
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.seeds import derive, file_fingerprint
 from mimesim.train.credit import CreditConfig
 from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CreditTrainer
 from mimesim.train.rl import Keeper, OnBatch, grpo_arguments, quiet_trl
-from mimesim.train.sft import with_lora
 from mimesim.train.user_measure import (
     MeasureConfig,
     Scored,
@@ -56,6 +53,7 @@ from mimesim.train.user_tasks import (
     rows_of,
     schedule,
 )
+from mimesim.train.weights import load_start, save_whole, start_identity, with_lora
 from mimesim.users.settings import trained_as
 
 CARD = "mimesim.json"
@@ -172,10 +170,9 @@ def train_user_rl(config: UserRlConfig, *, on_batch: OnBatch | None = None) -> d
 
 def _settings(config: UserRlConfig) -> dict[str, Any]:
     """Return all that decides the result; the start is known by its weights, not its place."""
-    weights = Path(config.init) / "model.safetensors"
-    start = file_fingerprint(weights) if weights.is_file() else config.init
     neutral = replace(config, init="", out=Path(), threads=1, save_every=1)
     rows = {p.name: file_fingerprint(Path(p.rows)) for p in config.tasks if Path(p.rows).is_file()}
+    start = start_identity(config.init)
     return {"kind": "user RL", **configs.dump(neutral), "init": start, "out": "", "rows": rows}
 
 
@@ -187,7 +184,7 @@ class _Run:
         self.config = config
         self.card = _start_card(config)
         self.thinking = _thinks(config)
-        loaded = _load(config)
+        loaded = load_start(config.init, config.dtype)
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.speaker = Speaker(self.tokenizer, self.thinking, config.policy)
 
@@ -250,9 +247,7 @@ class _Run:
         self._fit(model, prompts, keeper, checkpoint)
         self.model = model.merge_and_unload() if config.lora_rank else model
         self.model.eval()
-        with quiet_loading():
-            self.model.save_pretrained(policy)
-        self.tokenizer.save_pretrained(policy)
+        save_whole(self.model, self.tokenizer, policy)
         jsonio.write_json(policy / CARD, {**self.card, "thinking": self.thinking})
         return keeper
 
@@ -317,14 +312,6 @@ class _Nothing:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take nothing over."""
-
-
-def _load(config: UserRlConfig) -> Loaded:
-    place = embedded_folder() if config.init == "embedded" else Path(config.init).absolute()
-    loaded = load_pretrained(str(place), dtype=config.dtype)
-    templates.install(loaded.tokenizer)
-    loaded.model.generation_config.eos_token_id = loaded.tokenizer.eos_token_id
-    return loaded
 
 
 def _thinks(config: UserRlConfig) -> bool:

@@ -50,6 +50,7 @@ class CompactFunction(gym.FunctionGym):
     """One episode (single use)."""
 
     SPEC = SPEC
+    BAD_TRIAL = _BAD_TRIAL
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""

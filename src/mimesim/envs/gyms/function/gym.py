@@ -142,7 +142,7 @@ class FunctionGym(TurnGym[State]):
         match = _FOUR.fullmatch(content)
         values = tuple(int(text) for text in match.groups()) if match else ()
         if not values or max(map(abs, values)) > _LARGEST:
-            raise BadAction("a trial is four whole numbers, none of them beyond a thousand")
+            raise BadAction(self.BAD_TRIAL)
         if values == self._hidden.case:
             return Turn(state, REFUSED)
         after = State((*state.tried, values), state.solved)

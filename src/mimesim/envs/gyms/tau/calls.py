@@ -29,9 +29,8 @@ def read_call(content: str, tools: Mapping[str, Tool]) -> Call:
         BadAction: it cannot be read, or does not fit the tool.
     """
     text = content.strip()
-    spoken = text[: len(_ACT)].lower() == _ACT
-    text = text[len(_ACT) :].strip() if spoken else text
-    if spoken and "{" not in text:
+    text = text[len(_ACT) :].strip() if _acts(text) else text
+    if is_short(content):
         return _fitting(_from_words(text, tools), tools)
     name, arguments = _name_and_arguments(text)
     if isinstance(arguments, str):
@@ -39,6 +38,11 @@ def read_call(content: str, tools: Mapping[str, Tool]) -> Call:
     if not isinstance(arguments, dict):
         raise BadAction(f"the arguments are no JSON object; {_FORM}")
     return _fitting(Call(name, arguments), tools)
+
+
+def is_short(content: str) -> bool:
+    """Tell whether a call is written in the words of the line grammar."""
+    return _acts(content.strip()) and "{" not in content
 
 
 def read_call_as_userrl(content: str, tools: Mapping[str, Tool]) -> Call:
@@ -66,6 +70,10 @@ def spelled(call: Call) -> str:
 def written(call: Call) -> str:
     """Return a call as JSON."""
     return jsonio.dumps(call.to_json())
+
+
+def _acts(text: str) -> bool:
+    return text[: len(_ACT)].lower() == _ACT
 
 
 def _name_and_arguments(text: str) -> tuple[str, Any]:

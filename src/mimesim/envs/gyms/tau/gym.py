@@ -17,7 +17,7 @@ from mimesim.dialogue.stop import END_MARKER, LEAVING, Party, StopReason, UserAc
 from mimesim.dialogue.types import GuardEvent, PublicMessage, Reply, Role
 from mimesim.envs.base import AgentAction, Choice, GymSpec, Task
 from mimesim.envs.gyms.tau import bench, customer, world
-from mimesim.envs.gyms.tau.calls import RESPOND, read_call, read_call_as_userrl, written
+from mimesim.envs.gyms.tau.calls import RESPOND, is_short, read_call, read_call_as_userrl, written
 from mimesim.envs.gyms.tau.domain import Books, Call, gold_digest, told
 from mimesim.envs.gyms.tau.hidden import domain_of, read_hidden
 from mimesim.envs.turns.law import MAX_STEPS, BadAction, Opening, Question, Turn, TurnGym
@@ -130,8 +130,7 @@ class TauGym(TurnGym[State]):
             return self._look_up(state, action.content)
         if action.choice is Choice.ACTION:
             return await self._talk(state, action.content)
-        read = read_call_as_userrl if self.compat.plain_choices else read_call
-        call = read(action.content, self._domain.tools)
+        call = self._read(action.content)
         if call.tool == RESPOND:
             return await self._talk(state, call.arguments["content"])
         said = await self._work(self._books.use, state.calls, call)
@@ -139,6 +138,12 @@ class TauGym(TurnGym[State]):
         if call.tool in self._domain.endings:
             return await self._ended(turn, StopReason.USER_TRANSFER, Party.AGENT)
         return turn
+
+    def _read(self, content: str) -> Call:
+        """Read a call; the short form of the own shop is read under compat, too: it has no original."""
+        short = self._domain.name == world.NAME and is_short(content)
+        read = read_call_as_userrl if self.compat.plain_choices and not short else read_call
+        return read(content, self._domain.tools)
 
     def _look_up(self, state: State, content: str) -> Turn[State]:
         asked = content.strip().lower()
@@ -250,5 +255,7 @@ class MiniTau(TauGym):
     """One episode in the built-in shop."""
 
     SPEC = replace(
-        SPEC, profiles=(world.NAME,), summary="the same in a small built-in shop, few short words"
+        SPEC,
+        profiles=(world.NAME,),
+        summary="help a customer of a small built-in shop with its tools, in few short words",
     )
