@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from mimesim.errors import MimesimError, UnknownNameError
+from mimesim.errors import MimesimError, UnknownNameError, UsageError
 
 T = TypeVar("T")
 
@@ -96,6 +96,8 @@ class Registry:
             return self._own(name, module, attribute)
         try:
             found = getattr(importlib.import_module(module), attribute)
+        except UsageError:  # it says itself what is wrong
+            raise
         except Exception as error:
             raise self._unusable(name, "loaded", error) from error
         return self._fitting(name, found, needs)

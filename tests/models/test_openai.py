@@ -696,7 +696,6 @@ def test_an_unknown_log_prob_is_nan() -> None:
         async def run() -> Any:
             model = tokens(server.url)
             reply = await model.session("a").extend([1], Sampling())
-            await preflight(model)
             await model.aclose()
             return reply
 

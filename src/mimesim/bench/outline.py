@@ -16,7 +16,7 @@ from mimesim.bench import averages
 from mimesim.bench.config import ALL, SELF, Arm, EvaluationConfig
 from mimesim.bench.rows import NOBODY
 from mimesim.envs.base import Task, profile_of
-from mimesim.envs.load import REGISTRY, gym_spec, load_gym, load_tasks
+from mimesim.envs.load import REGISTRY, gym_spec, load_gym, load_tasks, usual_split
 from mimesim.envs.packs import read_tasks
 from mimesim.errors import ConfigError
 
@@ -139,18 +139,23 @@ def _ground(gym: str, config: EvaluationConfig) -> Ground:
 def _tasks(gym: str, profile: str | None, config: EvaluationConfig) -> list[Task]:
     """Return the test tasks; those of a file belong together whatever their profiles.
 
+    A file whose tasks of this gym are all of another split is played, too.
+
     Raises:
-        DataError: a bad task file, or one without test tasks of this gym.
+        DataError: a bad task file, or one without such tasks.
     """
     path = config.gyms.tasks.get(gym)
     if path is None:
         seed, count = config.matrix.seed, config.matrix.tasks
         return load_tasks(gym, profile=profile, split="test", seed=seed, count=count)
-    listed = [t for t in read_tasks(path) if (t.gym, t.split) == (gym, "test")]
-    profiles = list(dict.fromkeys(profile_of(task) for task in listed))
-    if len(profiles) < 2:
-        return load_tasks(gym, profile=next(iter(profiles), profile), path=path)
-    return [task for one in profiles for task in load_tasks(gym, profile=one, path=path)]
+    listed = [task for task in read_tasks(path) if task.gym == gym]
+    split = usual_split(listed)
+    profiles = dict.fromkeys(profile_of(task) for task in listed if task.split == split)
+    return [
+        task
+        for one in list(profiles) or [profile]
+        for task in load_tasks(gym, profile=one, split=split, path=path)
+    ]
 
 
 def _options(gym: str, config: EvaluationConfig) -> dict[str, Any]:

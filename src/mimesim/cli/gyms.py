@@ -119,6 +119,7 @@ def _as_typed(value: Any) -> str:
 
 def _show(name: str, profile: str | None, split: str, seed: int) -> dict[str, Any]:
     from mimesim.envs.agents.floors import stored
+    from mimesim.envs.agents.load import agents_of
     from mimesim.envs.load import describe_gym, load_gym, load_tasks
     from mimesim.envs.turns.compat import flags_of
     from mimesim.envs.turns.kind import ProfiledKind, TurnKind
@@ -129,6 +130,7 @@ def _show(name: str, profile: str | None, split: str, seed: int) -> dict[str, An
         own = gym.options(profile or gym.profiles[0])
         facts = {**facts, "options": own, "flags": flags_of(name)}
     (task,) = load_tasks(name, profile=profile, split=split, seed=seed, count=1)
+    facts = {**facts, "agents": agents_of(task)}
     floors = stored(name, profile or gym.profiles[0])
     if floors is not None:
         facts = {**facts, "floors": dict(floors)}

@@ -114,6 +114,7 @@ def command(
     if dry_run:
         shown.plan(prepared)
         return
+    shown.repeated(prepared)
     summary = _execute(prepared, out, shown, overwrite=overwrite, force=force)
     shown.summary(prepared, summary, out)
     if shown.below(prepared.config, summary):
@@ -190,6 +191,15 @@ class Shown:
         for key, value in shown["parties"].items():
             say(f"{key}: {value or '-'}")
         say(f"\nwhat the agent is told first:\n{shown['opening']}")
+
+    def repeated(self, prepared: Any) -> None:
+        """Tell where there are fewer tasks than were asked for, so that they are played again."""
+        episodes, tasks = len(prepared.jobs), len(prepared.plan.tasks)
+        if self.quiet or episodes <= tasks * prepared.config.trials:
+            return
+        least, rest = divmod(episodes, tasks)
+        times = f"{least} or {least + 1}" if rest else str(least)
+        note(f"{tasks} tasks, each {times} times; the intervals take that into account")
 
     def summary(self, prepared: Any, summary: Any, out: Path | None) -> None:
         """Print the result."""

@@ -153,6 +153,7 @@ class GymSpec:
         max_steps: executed agent actions (ruling 8).
         step_bounds: lowest and highest reward of one step.
         profiles: names of task profiles; never averaged with one another.
+        person: what a model that plays the agent reads in front of the user's words.
         scored: whether rewards mean anything; without, an episode has neither reward nor success.
         lenient: calls are read as the originals of the gyms read them (their compat mode).
         phase: which reader of the originals that is, the trainer's or the evaluator's.
@@ -169,6 +170,7 @@ class GymSpec:
     needs_search: bool = False
     profiles: tuple[str, ...] = ("default",)
     summary: str = ""
+    person: str = "customer"
     scored: bool = True
     lenient: bool = False
     phase: Literal["eval", "train"] = "eval"

@@ -31,7 +31,9 @@ REGISTRY = Registry(
     },
 )
 """All gyms."""
-_NEEDS = ("name", "profiles", "spec", "make", "tasks")
+_NEEDS = ("name", "profiles", "spec", "make", "tasks", "agent", "secrets", "attainable")
+USUAL_SPLIT = "test"
+"""What is played where no split is named."""
 NO_GYM = "conversation"
 """What stands for the gym where there is none; it is played from a scenario file and never listed."""
 _PLAIN = Registry("conversation", {NO_GYM: "mimesim.envs.conversation:TALKS"})
@@ -128,7 +130,7 @@ def load_tasks(
     gym: str,
     *,
     profile: str | None = None,
-    split: str = "test",
+    split: str | None = None,
     seed: int = 0,
     count: int | None = None,
     path: Path | str | None = None,
@@ -138,21 +140,24 @@ def load_tasks(
     Args:
         gym: door name.
         profile: task profile; None = the gym's default.
-        split: train, validation or test.
+        split: train, validation or test; None = test, or the only one of a file.
         seed: of the generator; not used with `path`.
         count: how many; None = 64 made ones, or all of a file.
         path: a task file; its tasks of this profile and split are used in order.
 
     Raises:
         UnknownNameError: no such gym or profile.
+        UsageError: the gym has none in this split.
         DataError: a bad task file, or none of its tasks fits.
     """
     kind = load_gym(gym)
     chosen = _profile(kind, profile)
     if path is None:
-        return kind.tasks(chosen, split, seed, 64 if count is None else count)
+        return _made(kind, chosen, split or USUAL_SPLIT, seed, 64 if count is None else count)
     tasks = packs.read_tasks(path)
-    fitting = [t for t in tasks if (t.gym, profile_of(t), t.split) == (gym, chosen, split)]
+    own = [t for t in tasks if (t.gym, profile_of(t)) == (gym, chosen)]
+    split = split or usual_split(own)
+    fitting = [t for t in own if t.split == split]
     if not fitting:
         held = sorted({f"{t.gym}/{profile_of(t)}/{t.split}" for t in tasks})
         raise DataError(
@@ -164,6 +169,21 @@ def load_tasks(
     for task in chosen_tasks:
         _read_once(kind, task, str(path))
     return chosen_tasks
+
+
+def usual_split(tasks: list[Task]) -> str:
+    """Return the split to play of a file where none is named: test, or the only one there is."""
+    held = {task.split for task in tasks}
+    return held.pop() if len(held) == 1 else USUAL_SPLIT
+
+
+def _made(gym: Gym, profile: str, split: str, seed: int, count: int) -> list[Task]:
+    if split not in packs.SPLITS:
+        raise unknown_name("split", split, list(packs.SPLITS))
+    tasks = gym.tasks(profile, split, seed, count)
+    if count and not tasks:
+        raise UsageError(f"gym {gym.name!r} has no tasks in split {split!r}")
+    return tasks
 
 
 def _read_once(gym: Gym, task: Task, where: str) -> list[str]:

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from mimesim import config as configs
 from mimesim.dialogue.episode import Episode
 from mimesim.dialogue.stop import Status
-from mimesim.dialogue.types import Identity, PublicMessage, Role
-from mimesim.envs.agents.prompting import feedback_text, system_text
+from mimesim.dialogue.types import Identity
+from mimesim.envs.agents.prompting import feedback_text, opening_text, system_text
 from mimesim.envs.base import (
     AgentMove,
     AgentView,
@@ -182,8 +182,7 @@ class TextSession:
             raise EnvError("the episode ended before it began")
         view = AgentView(seen, (), 0, self._spec.max_steps)
         system = system_text(view, self._cast.action_format, self._spec)
-        speaker = Role.USER if self._spec.needs_user else Role.NOTE
-        first = feedback_text([PublicMessage(speaker, seen.first_user)])
+        first = opening_text(seen.first_user, self._spec)
         self.opened = Opened(job.task.id, system, first)
         return self.opened
 
@@ -209,7 +208,7 @@ class TextSession:
         if result.done:
             await self._finished()
         return Heard(
-            feedback_text(result.feedback) if result.feedback else "",
+            feedback_text(result.feedback, self._spec) if result.feedback else "",
             result.reward,
             terminated=result.terminated,
             truncated=result.truncated,

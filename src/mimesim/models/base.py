@@ -139,6 +139,14 @@ class TokenModel(Protocol):
         ...
 
 
+class ServedTokens(TokenModel, Protocol):
+    """A token model behind connections."""
+
+    async def aclose(self) -> None:
+        """Close the connections; twice is harmless."""
+        ...
+
+
 class ChatCodec(Protocol):
     """Between messages and token ids of one model: its template, cut once, never rebuilt.
 

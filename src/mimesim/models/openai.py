@@ -122,14 +122,14 @@ class _Endpoint:
             raise self._unfit(error) from None
         return self.model in names
 
-    async def try_out(self, send: Send) -> None:
-        """Make one call that must work before a run.
+    async def try_out(self, send: Send, read: Callable[[Any], R]) -> R:
+        """Make one call that must work before a run, and return what `read` makes of the answer.
 
         Raises:
             EnvironmentFault: it does not.
         """
         try:
-            await self._persist(send, lambda answer: answer, self.options.preflight_s)
+            return await self._persist(send, read, self.options.preflight_s)
         except _Refused as refusal:
             raise self._unfit(self._error(refusal, "")) from None
         except InfraError as error:
@@ -357,7 +357,8 @@ class OpenAIChat:
         greeting = [ChatMessage("user", "hi")]
         body = chat_body(self._model, greeting, Sampling(max_tokens=1), self._options)
         await self._endpoint.try_out(
-            lambda client: client.chat.completions.with_raw_response.create(**body)
+            lambda client: client.chat.completions.with_raw_response.create(**body),
+            lambda answer: answer,
         )
 
     async def aclose(self) -> None:
@@ -419,17 +420,15 @@ class VLLMTokens:
         )
 
     async def preflight(self) -> None:
-        """Check that the server is there, takes the key and serves the model.
+        """Sample one token: the server is there, takes the key, and samples this policy in ids.
 
         Raises:
             EnvironmentFault: it is not so; one line.
         """
-        if not await self._endpoint.lists_model():
-            await self._endpoint.try_out(
-                lambda client: client.completions.with_raw_response.create(
-                    model=self._model, prompt=[0], max_tokens=1
-                )
-            )
+        send = self._send([self.codec.end_id], Sampling(max_tokens=1, seed=0))
+        reply = await self._endpoint.try_out(send, lambda answer: self._bounds.read(answer, 1))
+        if reply is None:
+            raise self._textual()
 
     async def aclose(self) -> None:
         """Close the connections; twice is harmless."""

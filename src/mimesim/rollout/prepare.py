@@ -57,6 +57,7 @@ class RunConfig:
 
     Attributes:
         profile: task profile; None = the gym's default.
+        split: train, validation or test; None = test, or the only one of the task file.
         tasks: task file; None = made by the gym from `seed`.
         scenarios: scenario file, played without a gym: the user and the agent just talk.
         behavior: only people whose scenario has this behavior, by id or name, or `neutral`.
@@ -69,7 +70,7 @@ class RunConfig:
 
     gym: str = "support-desk"
     profile: str | None = None
-    split: str = "test"
+    split: str | None = None
     tasks: Path | None = None
     scenarios: Path | None = None
     behavior: str | None = None
@@ -162,6 +163,7 @@ def prepare(config: RunConfig) -> Prepared:
     if config.behavior is not None:
         _check_plays(user, config.behavior)
     tasks = _tasks(config)
+    config = replace(config, split=config.split or tasks[0].split)
     judge = _judge(config)
     agent = make_agent(config.agent, action_format=written, options=config.agent_options)
     if isinstance(agent, GymAgents):
@@ -243,13 +245,7 @@ def _tasks(config: RunConfig) -> list[Task]:
         UsageError: there is none, or a bad file.
     """
     needed = -(-config.episodes // config.trials)
-    if config.behavior is None:
-        tasks = _load(config, needed)
-    else:
-        tasks = _behaving(config, needed)
-    if not tasks:
-        raise UsageError(f"gym {config.gym!r} has no tasks in split {config.split!r}")
-    return tasks
+    return _load(config, needed) if config.behavior is None else _behaving(config, needed)
 
 
 def _load(config: RunConfig, count: int) -> list[Task]:

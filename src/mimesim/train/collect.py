@@ -19,6 +19,7 @@ from mimesim.envs.base import Observation, StepPrivate, Task
 from mimesim.envs.load import make_gym
 from mimesim.errors import CallerError
 from mimesim.judges.base import Judge
+from mimesim.models.base import ServedTokens
 from mimesim.models.load import preflight
 from mimesim.models.tiny import token_model
 from mimesim.rollout.driver import StepRecord
@@ -99,6 +100,8 @@ class GymCollector:
         notes: which turns get one.
         counts: what became of the notes of the last batch.
         asking: what a coach may see and how long it may take; None = everything, and no limit.
+        sampler: samples the replies instead of the model itself, e.g. a vLLM server; whoever hands
+            it in brings the model's weights there before every batch.
     """
 
     world: World
@@ -110,6 +113,7 @@ class GymCollector:
     notes: NoteConfig = field(default_factory=NoteConfig)
     counts: NoteCounts = field(default_factory=NoteCounts)
     asking: CoachConfig | None = None
+    sampler: ServedTokens | None = None
     ring: PlaceboRing = field(init=False)
     _loop: asyncio.Runner = field(init=False, repr=False, default_factory=asyncio.Runner)
 
@@ -136,7 +140,7 @@ class GymCollector:
         self._loop.run(self._check())
 
     async def _check(self) -> None:
-        for party in (self.world.user, self.world.judge, self.coach):
+        for party in (self.world.user, self.world.judge, self.coach, self.sampler):
             await preflight(party)
 
     def close(self) -> None:
@@ -150,11 +154,13 @@ class GymCollector:
             await self.world.judge.aclose()
         if self.coach is not None:
             await self.coach.aclose()
+        if self.sampler is not None:
+            await self.sampler.aclose()
 
     async def _collect(
         self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int
     ) -> list[Sample]:
-        policy = token_model(model, self.tokenizer, name="policy:training")
+        policy = self.sampler or token_model(model, self.tokenizer, name="policy:training")
         source = PolicySource(policy, self.policy)
         listener = Listener()
         cast = Cast(

@@ -14,9 +14,9 @@ from typing import Any
 from mimesim import config, prompts
 from mimesim.config.ranges import COUNT, NATURAL, check_ranges
 from mimesim.dialogue import thinking
-from mimesim.dialogue.types import PublicMessage, Role
+from mimesim.dialogue.types import Role
 from mimesim.envs.actions import ActionFormat, read_tool_calls
-from mimesim.envs.agents.prompting import feedback_text, system_text
+from mimesim.envs.agents.prompting import feedback_text, opening_text, system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
 from mimesim.envs.load import gym_spec
 from mimesim.errors import ConfigError, ContextExceeded, InfraError, MimesimError
@@ -205,13 +205,13 @@ class ChatAgent:
         """Append what is new in the view; the agent's own messages are in the wire already."""
         if not self._wire:
             self._wire.append(ChatMessage("system", system_text(view, self._format, self._spec)))
-            opening = PublicMessage(Role.USER, view.observation.first_user)
-            self._wire.append(ChatMessage("user", feedback_text([opening])))
+            opening = opening_text(view.observation.first_user, self._spec)
+            self._wire.append(ChatMessage("user", opening))
         fresh = [m for m in view.messages[self._read :] if m.role is not Role.AGENT]
         self._read = len(view.messages)
         if not fresh:
             return
-        text = feedback_text(fresh)
+        text = feedback_text(fresh, self._spec)
         calls = self._wire[-1].tool_calls
         for call in calls:
             self._wire.append(ChatMessage("tool", text, tool_call_id=call.id))

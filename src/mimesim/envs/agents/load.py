@@ -36,6 +36,12 @@ SCRIPTED = ("eager", "patient", "random")
 """Names of scripted agents; which of them a gym has, the gym says."""
 
 _NEEDS = ("identity", "start", "aclose")
+_DOORS = {
+    "oracle": "oracle",
+    "null": "null",
+    **{kind: f"scripted:{kind}" for kind in SCRIPTED},
+}
+"""What a gym calls its own agent -> the name at the door."""
 _SHAPES = {
     "scripted": "scripted:<name>, e.g. scripted:eager",
     "model": "model:<model>, e.g. model:openai:qwen3@http://127.0.0.1:8000/v1",
@@ -68,10 +74,24 @@ def make_agent(
     if "." in family:  # an outside object, package.module:attribute
         return cast(AgentSource, REGISTRY.make(name, "", written, options, needs=_NEEDS))
     if family not in REGISTRY.names():
-        raise unknown_name("agent", name, [_SHAPES.get(n, n) for n in REGISTRY.names()])
+        others = [_SHAPES.get(n, n) for n in REGISTRY.names() if n not in _DOORS.values()]
+        others.remove(_SHAPES["scripted"])
+        raise unknown_name("agent", name, [*_DOORS.values(), *others])
     if not rest and family in _SHAPES:
         raise UsageError(f"agent {name!r} is incomplete", expected=_SHAPES[family])
     return cast(AgentSource, REGISTRY.make(family, rest, written, options, needs=_NEEDS))
+
+
+def agents_of(task: Task) -> list[str]:
+    """Return the agents that the gym of a task has itself, by their names at the door."""
+    gym, found = load_gym(task.gym), []
+    for kind, door in _DOORS.items():
+        try:
+            gym.agent(kind, task, 0)
+        except UnknownNameError:
+            continue
+        found.append(door)
+    return found
 
 
 @dataclass(frozen=True)
@@ -96,7 +116,7 @@ class GymAgents:
         except UnknownNameError as error:
             raise UnknownNameError(
                 f"gym {task.gym!r} has no agent {self.identity.name!r}",
-                expected=error.expected,
+                expected="one of " + ", ".join(agents_of(task)),
                 mend="name another with --agent, e.g. scripted:random or model:<model>",
             ) from error
 
@@ -155,7 +175,8 @@ def make_scripted(
         UnknownNameError: neither `eager` nor `patient` nor `random`.
     """
     if rest not in SCRIPTED:
-        raise unknown_name("scripted agent", rest, list(SCRIPTED))
+        known = [_DOORS[kind] for kind in SCRIPTED]
+        raise unknown_name("agent", f"scripted:{rest}", known)
     _no_options(f"scripted:{rest}", options)
     return GymAgents(rest, Identity("scripted", f"scripted:{rest}"))
 

@@ -10,6 +10,7 @@ from mimesim.dialogue.types import Reply, Thought
 from mimesim.envs.base import Agent, GymEnv, GymSpec, Task, profile_of
 from mimesim.envs.turns.agents import NullAgent, RandomAgent, TraceAgent
 from mimesim.envs.turns.law import TurnGym
+from mimesim.errors import UsageError
 from mimesim.registry import unknown_name
 
 Moves = Callable[[Task], Sequence[tuple[str, str]]]
@@ -38,6 +39,21 @@ class TurnKind:
     moves: Moves
     agents: Mapping[str, Callable[[Task, int], Agent]] = field(default_factory=dict)
     profiles: tuple[str, ...] = ("default",)
+
+    def __post_init__(self) -> None:
+        """Refuse a gym that is not written yet, when it is loaded and not in every episode.
+
+        Raises:
+            UsageError: a method or a fact is missing.
+        """
+        written = {name for one in self.episode.__mro__ for name in vars(one)}
+        missing = [*sorted(self.episode.__abstractmethods__), *({"SPEC", "STATE"} - written)]
+        if missing:
+            raise UsageError(
+                f"{self.episode.__name__} lacks {', '.join(missing)}",
+                where=f"gym {self.name!r}",
+                expected="all that `mimesim.envs.turns.law.TurnGym` leaves open",
+            )
 
     def spec(self, profile: str) -> GymSpec:
         """Return the static facts."""

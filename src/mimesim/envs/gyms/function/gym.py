@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from mimesim import prompts
 from mimesim.dialogue.stop import StopReason
@@ -96,6 +96,7 @@ class FunctionGym(TurnGym[State]):
 
     SPEC = SPEC
     STATE = State
+    BAD_TRIAL: ClassVar[str] = "a trial is four whole numbers, none of them beyond a thousand"
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""

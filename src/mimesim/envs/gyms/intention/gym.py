@@ -59,6 +59,7 @@ SPEC = GymSpec(
     needs_user=True,
     needs_judge=True,
     summary="find out what a vague task leaves open, by asking",
+    person="person",
 )
 MAX_QUESTION = 1000
 """Characters of one question."""

@@ -49,6 +49,7 @@ SPEC = GymSpec(
     needs_user=True,
     needs_judge=True,
     summary="move a person away from a view, with reasons",
+    person="person",
 )
 MAX_ARGUMENT = 4000
 """Characters of one argument."""

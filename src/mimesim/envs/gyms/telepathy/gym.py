@@ -32,6 +32,7 @@ SPEC = GymSpec(
     needs_user=True,
     needs_judge=True,
     summary="find out by yes-or-no questions what somebody is thinking of",
+    person="person",
 )
 RIGHT = "Correct, that is it."
 WRONG = "Not correct."

@@ -43,6 +43,7 @@ SPEC = GymSpec(
     needs_user=True,
     needs_judge=True,
     summary="find out what a traveler wishes, search, recommend the cheapest that fits",
+    person="traveler",
 )
 BUDGET = "My budget is limited: of all that suits me, I want the cheapest."
 NO_WISH = "The traveler has no wish about that."

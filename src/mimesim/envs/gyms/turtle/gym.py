@@ -29,6 +29,7 @@ SPEC = GymSpec(
     needs_user=True,
     needs_judge=True,
     summary="ask yes-or-no questions about a strange story, then tell what is behind it",
+    person="storyteller",
 )
 NOTHING = "None of the points is there yet."
 _SOLVED = 1e-9
