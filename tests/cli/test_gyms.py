@@ -84,3 +84,15 @@ def test_an_unknown_gym_is_one_line_and_exit_code_2() -> None:
     result = CliRunner().invoke(app, ["show", "suport-desk"])
     assert result.exit_code == 2
     assert "did you mean 'support-desk'" in result.output
+
+
+def test_show_names_the_agents_of_the_gym_as_run_takes_them() -> None:
+    shown = last_line("show", "turtle", "--json")
+    assert isinstance(shown, dict)
+    assert shown["agents"] == ["oracle", "null", "scripted:random"]
+
+
+def test_a_split_that_there_is_not_is_one_line_and_exit_code_2() -> None:
+    result = CliRunner().invoke(app, ["show", "turtle", "--split", "foo"])
+    assert result.exit_code == 2
+    assert "unknown split 'foo'" in result.output

@@ -20,6 +20,7 @@ VERBS = {
     "mimesim.train.warmstart:WarmConfig": "warm-start",
     "mimesim.train.gymstart:GymStartConfig": "warm-start",
     "mimesim.train.agent:AgentConfig": "agent",
+    "mimesim.train.agent_sft:AgentSftConfig": "agent-sft",
 }
 TRAININGS = {
     path: VERBS[kind]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from mimesim import jsonio
+from mimesim.envs.load import load_tasks
+from mimesim.envs.packs import write_tasks
 from tests.cli.test_run import result, run
 
 
@@ -80,3 +82,29 @@ def test_a_dry_run_shows_no_person_where_there_is_none() -> None:
     assert "user: The rule" not in out
     out, _ = run("--gym=telepathy", "--agent=oracle", "-n1", "--dry-run")
     assert "judge: rule" in out
+
+
+def test_what_generate_writes_is_played_without_naming_its_split(tmp_path: Path) -> None:
+    file, out = tmp_path / "t.jsonl", tmp_path / "r"
+    write_tasks(file, load_tasks("turtle", split="train", count=2))
+    _, err = run("--gym=turtle", f"--tasks={file}", "--agent=oracle", "-n5", f"--out={out}")
+    assert "2 tasks, each 2 or 3 times" in err
+    assert manifest(out)["config"]["split"] == "train"
+
+
+def test_six_sixths_are_one_and_repetitions_do_not_narrow_the_interval(tmp_path: Path) -> None:
+    common = ("--gym=persuade", "--agent=oracle", "--fail-under=reward=1", "--json")
+    lows = []
+    for count in (17, 51):
+        out, err = run(*common, f"-n{count}", f"--out={tmp_path / str(count)}")
+        lows.append(result(out)["success"]["ci95"][0])
+        assert ("17 tasks, each 3 times" in err) == (count == 51)
+    assert lows[0] == pytest.approx(lows[1])
+
+
+@pytest.mark.parametrize("name", ["random", "patient", "eager"])
+def test_an_agent_without_its_family_is_told_the_name_at_the_door(
+    tmp_path: Path, name: str
+) -> None:
+    _, err = run("--gym=function", f"--agent={name}", f"--out={tmp_path / 'r'}", code=2)
+    assert f"did you mean 'scripted:{name}'" in err

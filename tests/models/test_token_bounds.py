@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,7 +77,7 @@ def test_a_server_that_hangs_is_an_infrastructure_failure(words: str) -> None:
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_a_server_without_token_ids_names_the_flag(words: str, first: bool) -> None:  # noqa: FBT001
+def test_a_server_without_token_ids_names_the_flag(words: str, first: bool) -> None:
     with pytest.raises(EnvironmentFault, match="return_token_ids"):
         ask(words, {"token_ids": None}, first=first)
 

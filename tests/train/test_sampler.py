@@ -93,13 +93,18 @@ def test_the_real_trainer_takes_the_log_probs_of_the_server(opened: Open, tmp_pa
         tmp_path,
         collector,
         Setting(CsdConfig(0.0), make=lambda: (tiny.talker(), tiny.tokenizer())),
-        per_device_train_batch_size=4,
+        max_steps=2,
+        per_device_train_batch_size=2,
+        steps_per_generation=2,
         num_generations=2,
     )
-    (step,) = run.seen
-    mask = step.inputs["tool_mask"].bool()
-    assert step.inputs["old_per_token_logps"][mask].max() <= -1.5
-    assert step.loss == step.loss
+    assert len(run.seen) == 2
+    for step in run.seen:
+        mask = (step.inputs["tool_mask"] * step.inputs["completion_mask"]).bool()
+        told = step.inputs["old_per_token_logps"][mask]
+        assert (told * 8 % 1 == 0).all(), "the numbers of the stub, not of a forward pass"
+        assert told.max() <= -1.5
+        assert step.loss == step.loss
 
 
 @pytest.mark.parametrize(

@@ -150,10 +150,11 @@ def _tasks(gym: str, profile: str | None, config: EvaluationConfig) -> list[Task
         return load_tasks(gym, profile=profile, split="test", seed=seed, count=count)
     listed = [task for task in read_tasks(path) if task.gym == gym]
     split = usual_split(listed)
-    profiles = dict.fromkeys(profile_of(task) for task in listed if task.split == split)
+    found = dict.fromkeys(profile_of(task) for task in listed if task.split == split)
+    profiles: list[str | None] = [*found] or [profile]
     return [
         task
-        for one in list(profiles) or [profile]
+        for one in profiles
         for task in load_tasks(gym, profile=one, split=split, path=path)
     ]
 

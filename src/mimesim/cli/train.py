@@ -308,6 +308,22 @@ def _warm_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     return f"{result['steps']} updates on {result['tokens']} tokens", result
 
 
+def _agent_sft(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
+    from mimesim.train.agent_sft import train_agent_sft
+
+    result = train_agent_sft(config, on_progress=bar.steps)
+    lines = [
+        f"{part['source']}: {part['kept']} of {part['read']} conversations kept"
+        + (f", left out: {in_words(part['dropped'])}" if part["dropped"] else "")
+        for part in result["sources"]
+    ]
+    lines.append(
+        f"{result['steps']} updates on n = {result['rows']} conversations, {result['tokens']} "
+        f"tokens, {result['learnt_tokens']} of them learnt (seed {config.seed})"
+    )
+    return "\n".join(lines), result
+
+
 def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     from mimesim.train.agent import train_agent
 
@@ -417,5 +433,9 @@ _mount(
     _Verb("warm-start", "mimesim.train.warmstart:WarmConfig", "agent", _warm_start),
     "Warm-start the embedded agent on imperfect demonstrations.",
     {"mimesim.train.gymstart:GymStartConfig": _gym_start},
+)
+_mount(
+    _Verb("agent-sft", "mimesim.train.agent_sft:AgentSftConfig", "agent", _agent_sft),
+    "Warm-start an agent on episodes that went well, and on ShareGPT files.",
 )
 app.command("convert")(convert.command)

@@ -194,7 +194,7 @@ class TextSession:
             EpisodeError: user, judge, environment or network failed; the episode is no data.
             UsageError: the surroundings are wrong.
         """
-        if self._run is None or self.episode is not None or self._run.done():
+        if self._run is None or self._spec is None or self.episode or self._run.done():
             raise CallerError("the episode is over or was not started")
         self._said.put_nowait(text)
         result = await self._next()

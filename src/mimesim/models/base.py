@@ -33,6 +33,7 @@ class Sampling:
         max_tokens: cap on generated tokens of this call.
         seed: sent where the back-end supports it.
         thinking: whether the model is asked to reason first; None = say nothing about it.
+        ends: token ids that end a reply of a token model, beside its own end token.
     """
 
     temperature: float | None = None
@@ -43,6 +44,7 @@ class Sampling:
     stop: tuple[str, ...] = ()
     thinking: bool | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +153,12 @@ class ChatCodec(Protocol):
     """Between messages and token ids of one model: its template, cut once, never rebuilt.
 
     `header` is the number of tokens of the assistant header that ends `prompt_ids` and
-    `suffix_ids`; `closing` of those that close the user message before it.
+    `suffix_ids`; `closing` of those that close the user message before it. `opening` is the special
+    token that begins a message, if one does.
     """
 
     end_id: int
+    opening: int | None
     header: int
     closing: int
 

@@ -172,12 +172,14 @@ class LocalTokenModel:
                 if live[i]:
                     out[i].append(tokens[i])
                     logprobs[i].append(scores[i])
-                    live[i] = tokens[i] != self._stop and len(out[i]) < row.sampling.max_tokens
+                    ended = tokens[i] == self._stop or tokens[i] in row.sampling.ends
+                    live[i] = not ended and len(out[i]) < row.sampling.max_tokens
             if step + 1 == limit or not any(live):
                 break
             logits = self._feed(cohort, [[out[i][-1]] if live[i] else [] for i in range(len(rows))])
         for i, row in enumerate(rows):
-            reason = "stop" if out[i][-1] == self._stop else "length"
+            last = out[i][-1]
+            reason = "stop" if last == self._stop or last in row.sampling.ends else "length"
             # The last token sampled has not been fed; the next turn feeds it with its text.
             row.fed += len(row.new_ids) + len(out[i]) - 1
             _settle(row, result=Continuation(tuple(out[i]), tuple(logprobs[i]), reason))

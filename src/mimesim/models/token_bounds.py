@@ -54,7 +54,9 @@ class TokenBounds:
         if len(reply.ids) > cap:
             raise Damaged(f"{len(reply.ids)} tokens for max_tokens {cap}")
         if self.size is not None and max(reply.ids) >= self.size:
-            raise Damaged(f"token id {max(reply.ids)} in a vocabulary of {self.size}: another model")
+            raise Damaged(
+                f"token id {max(reply.ids)} in a vocabulary of {self.size}: another model"
+            )
         if any(score > 0 for score in reply.logprobs or ()):
             raise Damaged("a log-prob above 0")
         if reply.finish_reason not in _ENDS:

@@ -29,10 +29,12 @@ class PolicyConfig:
     Attributes:
         temperature: 1 for training (anything else biases the importance ratio), 0 = greedy.
         max_tokens: cap on one reply.
+        one_turn: a reply ends where the policy begins the message of another speaker.
     """
 
     temperature: float = 1.0
     max_tokens: int = 16
+    one_turn: bool = True
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be sampled with.
@@ -115,6 +117,8 @@ class PolicyAgent:
         self._codec = model.codec
         self._session: TokenSession = model.session(key)
         self._config = config
+        opening = self._codec.opening
+        self._ends = (opening,) if config.one_turn and opening is not None else ()
         self._seed = seed
         self._record: TokenRecord | None = None
         self._seen = 0
@@ -132,6 +136,7 @@ class PolicyAgent:
             temperature=self._config.temperature,
             max_tokens=self._config.max_tokens,
             seed=derive(self._seed, "reply", view.step),
+            ends=self._ends,
         )
         try:
             reply = await self._session.extend(new_ids, sampling)

@@ -40,6 +40,7 @@ from mimesim.train.rl import BatchLog, Keeper, OnBatch, grpo_arguments
 from mimesim.train.warmstart import WarmConfig, warm_start
 from mimesim.users.base import UserSource
 from mimesim.users.load import make_user
+from mimesim.users.mixture import Mixture, UserShare, check_shares, make_mixture
 
 __all__ = ["AgentConfig", "BatchLog", "OnBatch", "train_agent"]
 
@@ -51,7 +52,7 @@ class AgentConfig:
     Attributes:
         init: checkpoint of the warm-started policy.
         out: folder of this run; the result is `out/policy`.
-        user: door name of the frozen user. judge: of the judge, where the gym needs one.
+        user: door name of the frozen user. users: several, with shares, in its place. judge: of the judge, where the gym needs one.
         gym_options: settings of the gym.
         batches: generation batches ("steps" of the paper).
         prompts, group: tasks per batch, rollouts per task.
@@ -70,6 +71,7 @@ class AgentConfig:
     init: Path = Path("out/warm-start/policy")
     out: Path = Path("out/agent")
     user: str = "scripted:realistic"
+    users: tuple[UserShare, ...] = ()
     gym: str = "support-desk"
     profile: str = "compact"
     judge: str = "rule"
@@ -114,6 +116,7 @@ class AgentConfig:
         check_ranges(self, NATURAL, "warmup")
         check_ranges(self, COUNT, "policy.max_tokens")
         check_ranges(self, POSITIVE, "policy.temperature")
+        check_shares(self.users)
         check_csd(self)
         check_notes(self)
         read_coach(self.coach)
@@ -167,7 +170,10 @@ def _settings(config: AgentConfig) -> dict[str, Any]:
     weights = config.init / "model.safetensors"
     start = file_fingerprint(weights) if weights.is_file() else str(config.init)
     neutral = replace(config, init=Path(), out=Path(), threads=1, save_every=1, start=None)
-    return {"kind": "agent", **configs.dump(neutral), "init": start, "out": ""}
+    told = configs.dump(neutral)
+    if not config.users:
+        told.pop("users")  # folders of before there were mixtures can be gone on with
+    return {"kind": "agent", **told, "init": start, "out": ""}
 
 
 def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
@@ -183,7 +189,7 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     )
     judged = gym_spec(config.gym, config.profile).needs_judge
     judge = make_judge(config.judge) if judged else None
-    user, options = make_user(config.user), config.gym_options
+    user, options = _users(config), config.gym_options
     world = World(config.gym, config.profile, user, judge=judge, options=options)
     coach, asking = _coach(config, user), read_coach(config.coach)
     collector = GymCollector(
@@ -223,7 +229,7 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     tokenizer.save_pretrained(config.out / "policy")
     return {
         "steps": config.batches,
-        "user": config.user,
+        "user": config.user if not config.users else [share.name for share in config.users],
         "seed": config.seed,
         "curve": keeper.curve,
         "csd": csd_block(config, keeper.curve, coach, asking),
@@ -232,17 +238,31 @@ def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
     }
 
 
-def _coach(config: AgentConfig, user: UserSource) -> Coach | None:
+def _users(config: AgentConfig) -> UserSource | Mixture:
+    if config.users:
+        return make_mixture(config.users, derive(config.seed, "users"))
+    return make_user(config.user)
+
+
+def _coach(config: AgentConfig, met: UserSource | Mixture) -> Coach | None:
     asking = read_coach(config.coach)
     if config.csd.alpha == 0 or asking is None:
         return None  # alpha = 0 asks no coach and draws no random number
-    coach = make_coach(asking, user)
-    if config.arm == "csd-othercoach" and same_model(coach, user):
+    users = met.sources if isinstance(met, Mixture) else (met,)
+    if asking.name == "user" and len(users) > 1:
         raise ConfigError(
-            f"the coach is the model of the user, {user.identity.name!r}",
+            f"coach 'user' asks the model behind the user, and 'users' has {len(users)}",
             where="coach",
-            expected="another model in the arm 'csd-othercoach'",
+            mend="take coach = 'rule' or 'model:<model>'",
         )
+    coach = make_coach(asking, users[0])
+    for user in users:
+        if config.arm == "csd-othercoach" and same_model(coach, user):
+            raise ConfigError(
+                f"the coach is the model of the user, {user.identity.name!r}",
+                where="coach",
+                expected="another model in the arm 'csd-othercoach'",
+            )
     return coach
 
 

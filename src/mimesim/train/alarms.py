@@ -12,11 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, Range, check_ranges
+from mimesim.config.ranges import COUNT, POSITIVE, check_ranges
 from mimesim.errors import ConfigError
-
-_SHARE = Range(0, high=1)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmConfig:

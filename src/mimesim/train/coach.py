@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
 from mimesim.dialogue.thinking import split
-from mimesim.dialogue.types import CoachNote, PublicMessage, Role, Thought
+from mimesim.dialogue.types import CoachNote, PublicMessage, Role, Thought, Usage
 from mimesim.errors import ConfigError
 from mimesim.models.base import ChatMessage, ChatModel, Sampling
 from mimesim.models.load import make_chat_model, preflight
@@ -235,12 +235,14 @@ class ModelCoach:
         self._thinking = thinking or Thinking()
         self.config = config or CoachConfig()
         self.name = name or f"model:{model.identity.name}"
+        self.used = Usage()
 
     async def note(self, turn: CoachTurn, *, seed: int) -> CoachNote | None:
         """Ask the model; reasoning is removed, the text cut to whole words below the cap."""
         prompt = _prompt(shown(turn, self.config), self.config)
         sampling = replace(self.config.sampling, seed=seed)
         answer = await self._model.chat([ChatMessage("user", prompt)], sampling)
+        self.used += answer.usage
         parts = split(
             answer.text,
             thinking=self._thinking.expected,
@@ -266,6 +268,14 @@ class ModelCoach:
     async def aclose(self) -> None:
         """Release the model."""
         await self._model.aclose()
+
+
+def take_usage(coach: Coach) -> Usage:
+    """Return what the calls of a coach used since this was last asked; only models make calls."""
+    if not isinstance(coach, ModelCoach):
+        return Usage()
+    used, coach.used = coach.used, Usage()
+    return used
 
 
 def _prompt(seen: CoachTurn, config: CoachConfig) -> str:

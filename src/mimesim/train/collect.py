@@ -9,34 +9,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mimesim.dialogue.episode import Episode
 from mimesim.dialogue.stop import StopReason
-from mimesim.dialogue.types import PublicMessage, Reply, Role
+from mimesim.dialogue.types import PublicMessage, Reply, Role, Usage
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import Observation, StepPrivate, Task
 from mimesim.envs.load import make_gym
 from mimesim.errors import CallerError
 from mimesim.judges.base import Judge
-from mimesim.models.base import ServedTokens
+from mimesim.models.base import ChatCodec, ServedTokens
 from mimesim.models.load import preflight
 from mimesim.models.tiny import token_model
-from mimesim.rollout.driver import StepRecord
-from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes
+from mimesim.rollout.driver import StepRecord, TurnHook
+from mimesim.rollout.engine import Cast, EngineConfig, Job, RunSummary, run_episodes
+from mimesim.rollout.events import used_tokens
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.policy import PolicyConfig, PolicySource
 from mimesim.rollout.tokens import TokenRollout
 from mimesim.seeds import derive
-from mimesim.train.coach import Coach, CoachConfig, CoachTurn
+from mimesim.train.coach import Coach, CoachConfig, CoachTurn, take_usage
 from mimesim.train.grpo import Sample
 from mimesim.train.notes import NoteConfig, NoteCounts, NoteTaker, PlaceboRing, Talk
 from mimesim.users.base import User, UserSource
+from mimesim.users.mixture import Mixture
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What an agent practises in: a gym profile, a frozen user, a judge where the gym needs one.
+    """What an agent practises in: a gym profile, frozen users, a judge where the gym needs one.
 
     Attributes:
         action_format: how a reply becomes an action.
@@ -46,7 +48,7 @@ class World:
 
     gym: str
     profile: str
-    user: UserSource
+    user: UserSource | Mixture
     action_format: str = "line"
     limits: Limits = Limits(detect_loops=False, empty_retries=0)
     judge: Judge | None = None
@@ -86,6 +88,49 @@ class Listener:
         self._reply[key] = after or before
 
 
+class _Talking(NamedTuple):
+    """The policy of one batch: its template, and the agents it makes."""
+
+    codec: ChatCodec
+    source: PolicySource
+
+
+@dataclass(slots=True)
+class Spent:
+    """What one batch cost on each side, and how its failed episodes failed.
+
+    Attributes:
+        usage: side -> usage of all attempts; the coach is one of them.
+        failed: status -> episodes that are not counted.
+    """
+
+    usage: dict[str, Usage] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
+
+    def take(self, side: str, usage: Usage) -> None:
+        """Add what a side used."""
+        self.usage[side] = self.usage.get(side, Usage()) + usage
+
+    def count(self, summary: RunSummary) -> None:
+        """Add what episodes used, and count the failed ones."""
+        for side, usage in summary.usage.items():
+            self.take(side, usage)
+        for status, number in summary.counts.not_counted.items():
+            self.failed[status] = self.failed.get(status, 0) + number
+
+    def numbers(self) -> dict[str, float]:
+        """Return calls, tokens and dollars of every side but the policy, and the failures."""
+        found: dict[str, float] = {f"failed/{k}": n for k, n in self.failed.items()}
+        for side, usage in self.usage.items():
+            if side == "agent" or not usage.calls:
+                continue
+            found[f"usage/{side}_calls"] = usage.calls
+            found[f"usage/{side}_tokens"] = used_tokens(usage) or 0
+            if usage.cost is not None:
+                found[f"usage/{side}_cost"] = usage.cost
+        return found
+
+
 @dataclass(slots=True)
 class GymCollector:
     """Runs generation batches in a world (see `train.grpo.Collector`); `close` it afterwards.
@@ -99,6 +144,7 @@ class GymCollector:
         coach: writes notes; None = none are asked for.
         notes: which turns get one.
         counts: what became of the notes of the last batch.
+        spent: what the last batch cost, and which of its episodes failed.
         asking: what a coach may see and how long it may take; None = everything, and no limit.
         sampler: samples the replies instead of the model itself, e.g. a vLLM server; whoever hands
             it in brings the model's weights there before every batch.
@@ -115,6 +161,7 @@ class GymCollector:
     asking: CoachConfig | None = None
     sampler: ServedTokens | None = None
     ring: PlaceboRing = field(init=False)
+    spent: Spent = field(init=False, default_factory=lambda: Spent())
     _loop: asyncio.Runner = field(init=False, repr=False, default_factory=asyncio.Runner)
 
     def __post_init__(self) -> None:
@@ -123,13 +170,32 @@ class GymCollector:
 
     def collect(self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int) -> list[Sample]:
         """Run one episode per row with the current weights; failures become invalid samples."""
-        self.counts = NoteCounts()
+        self.counts, self.spent = NoteCounts(), Spent()
         was_training = model.training
         model.eval()
         try:
             return self._loop.run(self._collect(rows, model, batch))
         finally:
             model.train(was_training)
+
+    def measure(self, tasks: Sequence[Task], model: Any, seed: int) -> list[Sample]:
+        """Play tasks greedily, without notes; `seed` makes users and worlds."""
+        greedy = replace(self.policy, temperature=0.0)
+        was_training = model.training
+        model.eval()
+        try:
+            return self._loop.run(self._measure(tasks, self._talking(model, greedy), seed))
+        finally:
+            model.train(was_training)
+
+    async def _measure(self, tasks: Sequence[Task], talking: _Talking, seed: int) -> list[Sample]:
+        jobs = [Job(task) for task in tasks]
+        episodes = await self._play(talking, jobs, self._users(jobs, self._last()), seed)
+        end = talking.codec.end_id
+        return [
+            as_sample(episode, talking.source.take(episode.id), task.id, end)
+            for episode, task in zip(episodes, tasks, strict=True)
+        ]
 
     def check(self) -> None:
         """Check the endpoints of user, judge and coach before the first batch.
@@ -160,11 +226,50 @@ class GymCollector:
     async def _collect(
         self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int
     ) -> list[Sample]:
-        policy = self.sampler or token_model(model, self.tokenizer, name="policy:training")
-        source = PolicySource(policy, self.policy)
         listener = Listener()
+        hooks = (listener,) if self.coach is not None else ()
+        jobs = self._jobs(rows)
+        talking = self._talking(model, self.policy)
+        users = self._users(jobs, batch)
+        seed = derive(self.seed, "rollout", batch)
+        episodes = await self._play(talking, jobs, users, seed, hooks)
+        names = [f"{batch}/{job.task.id}" for job in jobs]
+        codec = talking.codec
+        samples = [
+            as_sample(episode, talking.source.take(episode.id), name, codec.end_id)
+            for episode, name in zip(episodes, names, strict=True)
+        ]
+        if isinstance(self.world.user, Mixture):
+            samples = [_met(s, user) for s, user in zip(samples, users, strict=True)]
+        if self.coach is None:
+            return samples
+        talks = {
+            place: Talk(f"{batch}/{episode.id}", sample.tokens, listener.turns[episode.id])
+            for place, (sample, episode) in enumerate(zip(samples, episodes, strict=True))
+            if sample.tokens is not None and sample.valid
+        }
+        context = int(model.config.max_position_embeddings)
+        notes = await self._taker(self.coach, context).take(list(talks.values()), codec)
+        self.spent.take("coach", take_usage(self.coach))
+        for place, noted in zip(talks, notes, strict=True):
+            samples[place] = replace(samples[place], noted=noted)
+        return samples
+
+    def _talking(self, model: Any, policy: PolicyConfig) -> _Talking:
+        tokens = self.sampler or token_model(model, self.tokenizer, name="policy:training")
+        return _Talking(tokens.codec, PolicySource(tokens, policy))
+
+    async def _play(
+        self,
+        talking: _Talking,
+        jobs: Sequence[Job],
+        users: Sequence[UserSource],
+        seed: int,
+        hooks: tuple[TurnHook, ...] = (),
+    ) -> list[Episode]:
+        """Run one episode a job, all at once."""
         cast = Cast(
-            agent=source,
+            agent=talking.source,
             make_gym=lambda task, user: make_gym(
                 self.world.gym,
                 profile=self.world.profile,
@@ -173,36 +278,34 @@ class GymCollector:
                 options=self.world.options or None,
             ),
             action_format=get_format(self.world.action_format),
-            user=self.world.user,
         )
         config = EngineConfig(
-            seed=derive(self.seed, "rollout", batch),
+            seed=seed,
             run_id="training",
-            concurrency=len(rows),
+            concurrency=max(1, len(jobs)),
             limits=self.world.limits,
-            hooks=(listener,) if self.coach is not None else (),
+            hooks=hooks,
         )
-        jobs = self._jobs(rows)
-        summary = await run_episodes(jobs, cast, config)
-        samples = [
-            as_sample(episode, source.take(episode.id), f"{batch}/{job.task.id}")
-            for job, episode in zip(jobs, summary.episodes, strict=True)
-        ]
-        if self.coach is None:
-            return samples
-        talks = {
-            place: Talk(f"{batch}/{episode.id}", sample.tokens, listener.turns[episode.id])
-            for place, (sample, episode) in enumerate(zip(samples, summary.episodes, strict=True))
-            if sample.tokens is not None and sample.valid
-        }
-        context = int(model.config.max_position_embeddings)
-        notes = await self._taker(self.coach, context).take(list(talks.values()), policy.codec)
-        for place, noted in zip(talks, notes, strict=True):
-            samples[place] = replace(samples[place], noted=noted)
-        return samples
+        summaries = await _at_once(jobs, users, cast, config)
+        for summary in summaries.values():
+            self.spent.count(summary)
+        return _in_order(summaries)
 
     def _taker(self, coach: Coach, context: int) -> NoteTaker:
         return NoteTaker(coach, self.asking, self.notes, self.seed, self.counts, self.ring, context)
+
+    def _users(self, jobs: Sequence[Job], batch: int) -> list[UserSource]:
+        """Return whom each job meets; the members of a group meet the same user."""
+        user = self.world.user
+        if isinstance(user, Mixture):
+            return [user.draw(job.task.id, batch) for job in jobs]
+        return [user] * len(jobs)
+
+    def _last(self) -> int:
+        """Return the batch from which on every user is met."""
+        user = self.world.user
+        shares = user.shares if isinstance(user, Mixture) else ()
+        return max((share.from_batch for share in shares), default=0)
 
     def _jobs(self, rows: Sequence[Mapping[str, Any]]) -> list[Job]:
         """Return one job a row; the members of a group are trials of one task."""
@@ -214,16 +317,66 @@ class GymCollector:
         return jobs
 
 
+async def _at_once(
+    jobs: Sequence[Job], users: Sequence[UserSource], cast: Cast, config: EngineConfig
+) -> dict[tuple[int, ...], RunSummary]:
+    """Run the jobs of all users side by side, so that all replies are sampled in one batch.
+
+    Returns:
+        places of the jobs of one user -> what came of them.
+    """
+    parties: dict[int, list[int]] = {}
+    for place, user in enumerate(users):
+        parties.setdefault(id(user), []).append(place)
+    runs = [
+        asyncio.create_task(
+            run_episodes([jobs[i] for i in places], replace(cast, user=users[places[0]]), config)
+        )
+        for places in parties.values()
+    ]
+    try:
+        summaries = await asyncio.gather(*runs)
+    finally:
+        for run in runs:
+            run.cancel()  # without effect unless another one failed
+        await asyncio.gather(*runs, return_exceptions=True)
+    return dict(zip(map(tuple, parties.values()), summaries, strict=True))
+
+
+def _in_order(summaries: Mapping[tuple[int, ...], RunSummary]) -> list[Episode]:
+    """Return all episodes by the place of their job."""
+    found: dict[int, Episode] = {}
+    for places, summary in summaries.items():
+        found |= zip(places, summary.episodes, strict=True)
+    return [found[place] for place in sorted(found)]
+
+
+def _met(sample: Sample, user: UserSource) -> Sample:
+    """Return the sample with its success once more under the name of its user."""
+    if "success" not in sample.metrics:
+        return sample
+    named = {f"success/{user.identity.name}": sample.metrics["success"]}
+    return replace(sample, metrics={**sample.metrics, **named})
+
+
 def _present(user: User | None) -> User:
     if user is None:
         raise CallerError("this gym needs a user")
     return user
 
 
-def as_sample(episode: Episode, record: TokenRollout | None, group: str) -> Sample:
+def as_sample(
+    episode: Episode, record: TokenRollout | None, group: str, end_id: int | None = None
+) -> Sample:
     """Turn an episode and its token record into a training sample.
 
     A reply that executed no step (an empty or failed last one) counts as a step of reward 0.
+
+    Args:
+        episode: as it was played.
+        record: what the policy read and wrote.
+        group: the prompt's identity.
+        end_id: what ends a reply that was not cut; None = do not look.
     """
     rewards = [step.reward for step in episode.steps]
     replies = len(record.spans) if record is not None else 0
@@ -236,5 +389,8 @@ def as_sample(episode: Episode, record: TokenRollout | None, group: str) -> Samp
         "left": float(reason is StopReason.USER_STOP),
         "capped": float(reason is StopReason.MAX_STEPS),
     }
+    if record is not None and end_id is not None:
+        cut = [record.completion_ids[span.end - 1] != end_id for span in record.spans]
+        metrics["cut"] = sum(cut) / len(cut)
     counted = episode.outcome.status.counted
     return Sample(group, record, tuple(rewards), counted, metrics=metrics if counted else {})

@@ -121,7 +121,7 @@ def test_an_agent_that_a_gym_lacks_is_told_before_anything_runs() -> None:
         eager.check(task)
     told = str(caught.value)
     assert "gym 'turtle' has no agent 'scripted:eager'" in told
-    assert "null, oracle, random" in told
+    assert "oracle, null, scripted:random" in told
     assert "--agent" in told
 
 

@@ -145,6 +145,13 @@ def test_the_ends_of_its_scale_are_those_it_comes_with(name: str, profile: str) 
     assert found.to_json() == pytest.approx(dict(known))
 
 
+@each(TURNS)
+def test_the_oracle_succeeds_under_compat_too(name: str, profile: str) -> None:
+    for task in tasks_of(name, profile, 12):
+        at = table(task, seed=1, options={"compat": "userrl"})
+        assert asyncio.run(play(at, "oracle", seed=1)).results[-1].success, task.id
+
+
 @EVERY
 @pytest.mark.parametrize("agent", AGENTS)
 def test_bounds_ends_and_secrets(name: str, profile: str, agent: str) -> None:

@@ -428,3 +428,10 @@ def test_nothing_hidden_stands_in_public() -> None:
     for profile in load_gym("function").profiles:
         for task in load_tasks("function", profile=profile, seed=1, count=10):
             assert not holds_string(str(task.public), str(task.hidden["rule"]))
+
+
+@pytest.mark.parametrize("trial", ["hello", "1 2 3", "1 2 3 10"])
+def test_compact_names_its_own_range(trial: str) -> None:
+    told = text(line(compact_gym(), trial))
+    assert "numbers from 1 to 9" in told
+    assert "thousand" not in told

@@ -101,6 +101,21 @@ class SupervisedView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSftView(SupervisedView):
+    """Of `train.agent_sft.AgentSftConfig`; how many rows there are, a recipe has to say."""
+
+    stage: str = "agent SFT"
+    token_budget: int = 0
+    epochs: int = 3
+    max_length: int = 16_384
+    batch_size: int = 2
+    lora_rank: int = 0
+    dtype: str = "fp32"
+    threads: int = 1
+    accumulation: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FreshView:
     """Of `train.fresh.FreshConfig`; which steps and batch, a recipe has to say."""
 
@@ -210,6 +225,7 @@ VIEWS: dict[str, type[Any]] = {
     "mimesim.train.user_warmstart:SpeakerConfig": FreshView,
     "mimesim.train.user_rl:UserRlConfig": UserRlView,
     "mimesim.train.agent:AgentConfig": AgentView,
+    "mimesim.train.agent_sft:AgentSftConfig": AgentSftView,
 }
 """Config class of a recipe -> the view of it."""
 
