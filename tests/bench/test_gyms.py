@@ -177,9 +177,10 @@ def test_a_gym_with_lost_episodes_is_marked(tmp_path: Path) -> None:
     assert "not reportable: support-desk" in means(record, "a").label
 
 
-def test_tasks_of_a_file_are_all_played(tmp_path: Path) -> None:
+@pytest.mark.parametrize("split", ["test", "train"])
+def test_tasks_of_a_file_are_all_played(tmp_path: Path, split: str) -> None:
     file = tmp_path / "tasks.jsonl"
-    write_tasks(file, load_tasks("function", split="test", seed=8, count=9))
+    write_tasks(file, load_tasks("function", split=split, seed=8, count=9))
     record = evaluate(
         config(tmp_path / "out", "function", arms={"a": "oracle"}, tasks={"function": file})
     )

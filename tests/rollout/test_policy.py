@@ -275,7 +275,7 @@ def test_the_door_name_of_a_saved_policy(tmp_path: Path) -> None:
     assert agent.identity.sampling == {"temperature": 0.0, "max_tokens": 5}
     with pytest.raises(ConfigError, match="heat"):
         make_agent(f"policy:{tmp_path}", action_format="line", options={"heat": 1})
-    with pytest.raises(EnvironmentFault, match="no model checkpoint"):
+    with pytest.raises(EnvironmentFault, match="no such model folder"):
         make_agent(f"policy:{tmp_path / 'nowhere'}", action_format="line")
 
 

@@ -198,6 +198,14 @@ def test_sharegpt_files_are_read_as_they_come(tmp_path: Path) -> None:
             ],
         },
         {"id": "mute", "conversations": [{"from": "human", "value": "hello there"}]},
+        {
+            "id": "measured",
+            "split": "test",
+            "conversations": [
+                {"from": "human", "value": "hello there"},
+                {"from": "gpt", "value": "i am fine"},
+            ],
+        },
         {"id": "odd", "conversations": [{"from": "nobody", "value": "hello"}]},
         7,
     ]
@@ -213,10 +221,11 @@ def test_sharegpt_files_are_read_as_they_come(tmp_path: Path) -> None:
             "it is by the river<|im_end|>",
         ]
         assert TOKENIZER.decode(row.input_ids).startswith("<|im_start|>system\nbe kind")
-        assert part.read == 4 + broken
+        assert part.read == 5 + broken
+        assert part.dropped["other_split"] == 1
         assert part.dropped["no_reply"] == 1
         assert part.dropped["unknown_role"] == 1
-        assert sum(part.dropped.values()) == 3 + broken
+        assert sum(part.dropped.values()) == 4 + broken
 
 
 def small(tmp_path: Path, **changes: Any) -> AgentSftConfig:

@@ -43,7 +43,12 @@ def command(
     config: Files = None,
     gym: Annotated[str | None, typer.Option(help="Gym, e.g. support-desk.")] = None,
     profile: Annotated[str | None, typer.Option(help="Task profile of the gym.")] = None,
-    split: Annotated[str | None, typer.Option(help="train, validation or test.")] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="train, validation or test; left out: test, or the only one of a task file."
+        ),
+    ] = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
     scenarios: Scenarios = None,
     behavior: Behavior = None,

@@ -178,6 +178,8 @@ class Reader:
 
     def _shared(self, dialogue: HumanDialogue) -> Told | str:
         """Return a conversation in the shape that the template takes, the agent's side learnt."""
+        if dialogue.split and dialogue.split not in self._keep.splits:
+            return "other_split"
         if dialogue.left_out:
             return "without_text"  # what was said next answers something that is not there
         sides = {"user": "user", "agent": "assistant"}

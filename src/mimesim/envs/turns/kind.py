@@ -47,7 +47,7 @@ class TurnKind:
             UsageError: a method or a fact is missing.
         """
         written = {name for one in self.episode.__mro__ for name in vars(one)}
-        missing = [*sorted(self.episode.__abstractmethods__), *({"SPEC", "STATE"} - written)]
+        missing = [*sorted(self.episode.__abstractmethods__), *sorted({"SPEC", "STATE"} - written)]
         if missing:
             raise UsageError(
                 f"{self.episode.__name__} lacks {', '.join(missing)}",
