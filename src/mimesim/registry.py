@@ -98,7 +98,7 @@ class Registry:
             found = getattr(importlib.import_module(module), attribute)
         except UsageError:  # it says itself what is wrong
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script that ends itself on import
             raise self._unusable(name, "loaded", error) from error
         return self._fitting(name, found, needs)
 
@@ -153,7 +153,7 @@ class Registry:
             )
         return found
 
-    def _unusable(self, name: str, verb: str, error: Exception) -> UnknownNameError:
+    def _unusable(self, name: str, verb: str, error: BaseException) -> UnknownNameError:
         return UnknownNameError(
             f"{self.kind} {name!r} cannot be {verb}: {type(error).__name__}: {error}",
             expected="an importable package.module:attribute that fits this kind",

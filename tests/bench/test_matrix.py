@@ -160,7 +160,7 @@ def test_what_makes_no_matrix_is_refused(tmp_path: Path, changes: Any, words: st
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"arms": {"a": "scripted:egger"}}, "did you mean 'eager'"),
+        ({"arms": {"a": "scripted:egger"}}, "did you mean 'scripted:eager'"),
         ({"arms": {"a": "polcy:x"}}, "did you mean 'policy'"),
         ({"users": ("scripted:neutrl",)}, "neutral"),
         ({"users": ("preset:gpt-56",)}, "did you mean 'gpt-5.6'"),

@@ -71,7 +71,9 @@ def test_a_broken_extension_does_not_hide_the_others(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("gym", ["turtle", "function", "support-desk"])
 def test_a_split_that_there_is_not_is_told(gym: str) -> None:
-    with pytest.raises(UnknownNameError, match="unknown split 'foo'; expected one of test, train, validation"):
+    with pytest.raises(
+        UnknownNameError, match="unknown split 'foo'; expected one of test, train, validation"
+    ):
         load_tasks(gym, split="foo", count=1)
 
 
@@ -93,5 +95,7 @@ class Bare(TurnGym[Any]):
 
 
 def test_a_gym_that_is_not_written_is_refused_when_it_is_made() -> None:
-    with pytest.raises(UsageError, match="Bare lacks act, begin, forbidden, succeeded, SPEC, STATE"):
-        replace(cast(TurnKind, load.load_gym("turtle")), name="x", episode=Bare)
+    with pytest.raises(
+        UsageError, match="Bare lacks act, begin, forbidden, succeeded, SPEC, STATE"
+    ):
+        replace(cast(TurnKind, load.load_gym("turtle")), name="x", episode=Bare)  # type: ignore[type-abstract]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mimesim import jsonio
 from mimesim.cli.gyms import app
 from mimesim.envs.agents.floors import floors
 from mimesim.envs.base import Task
@@ -147,6 +148,18 @@ def test_persuade_is_read_from_its_file_or_its_tables(copy: Path, file: bool) ->
     found = loaded.contamination
     assert found is not None
     assert (found.train_groups, found.test_groups, found.shared) == (1, 2, 1)
+
+
+def test_a_record_with_a_value_of_another_kind_is_left_out_and_counted(copy: Path) -> None:
+    (file,) = copy.rglob("all_intentions_train.json")
+    records = jsonio.loads(file.read_text("utf-8"))
+    assert isinstance(records, list)
+    whole = load_userrl(copy, "intention")
+    records[0]["missing_details"][0]["options"] = 5
+    jsonio.write_json(file, records)
+    loaded = load_userrl(copy, "intention")
+    assert len(loaded.tasks) == len(whole.tasks) - 1
+    assert loaded.left_out["unusable: a value of another kind than expected (TypeError)"] == 1
 
 
 def test_intention_details_get_numbers_and_what_is_missing(copy: Path) -> None:

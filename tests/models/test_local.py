@@ -282,3 +282,11 @@ def test_weights_that_are_missing_are_never_made_up(tmp_path: Path) -> None:
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(EnvironmentFault, match=f"lacks 1 of the model's weights, '{lost}'"):
         make_local(str(folder), FP32)
+
+
+def test_the_folder_of_a_training_offers_the_checkpoint_in_it(tmp_path: Path) -> None:
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(EnvironmentFault) as caught:
+        make_local(str(tmp_path))
+    assert str(caught.value).endswith(f"to mend: take {tmp_path / 'policy'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mimesim.errors import ConfigError, UnknownNameError
+from mimesim.errors import ConfigError, DataError, UnknownNameError
 from mimesim.scenarios import manual as manuals
 from mimesim.scenarios.compact import compose_scenario
 from mimesim.scenarios.compose import compose
@@ -13,7 +13,7 @@ from mimesim.seeds import generator
 from mimesim.users.scripted import KINDS, make
 from mimesim.users.scripted.compact import CompactUser
 from mimesim.users.scripted.full import FullUser
-from mimesim.users.scripted.kinds import BEHAVIORS, CHARACTERS, Authored, character
+from mimesim.users.scripted.kinds import BEHAVIORS, CHARACTERS, Authored, character, plays
 from mimesim.users.scripted.moods import MOODS
 from mimesim.users.scripted.talk import phrase_bank
 
@@ -83,3 +83,11 @@ def test_the_bank_has_an_issue_for_every_request_type() -> None:
         for request in MANUAL.request_types:
             for name in request.required:
                 assert name in bank["give"] or f"{name}_yes" in bank["give"]
+
+
+def test_a_script_plays_no_behavior_of_somebody_else() -> None:
+    authored = Authored(decides=True, behaviors=("B91",))
+    with pytest.raises(DataError, match=r"'B91'.*roleplay"):
+        character("realistic", authored, generator(0, "x"))
+    assert character("B9", authored, generator(0, "x")).behaviors == ("B9",)
+    assert not plays("realistic", ["B91"])

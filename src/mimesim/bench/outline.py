@@ -153,9 +153,7 @@ def _tasks(gym: str, profile: str | None, config: EvaluationConfig) -> list[Task
     found = dict.fromkeys(profile_of(task) for task in listed if task.split == split)
     profiles: list[str | None] = [*found] or [profile]
     return [
-        task
-        for one in profiles
-        for task in load_tasks(gym, profile=one, split=split, path=path)
+        task for one in profiles for task in load_tasks(gym, profile=one, split=split, path=path)
     ]
 
 

@@ -28,6 +28,12 @@ Invalid = Annotated[
 Thresholds = Annotated[
     list[str] | None, typer.Option(help="success=x or reward=x: exit 1 below it.")
 ]
+Split = Annotated[
+    str | None,
+    typer.Option(help="train, validation or test; left out: test, or the only one of a task file."),
+]
+Concurrency = Annotated[int | None, typer.Option("--concurrency", "-c", help="Episodes at once.")]
+MostTurns = Annotated[int | None, typer.Option(help="User messages that reach the agent at most.")]
 _AGENT = (
     "Agent: scripted:eager, scripted:patient, scripted:random, oracle, null, model:<model>, "
     "policy:<folder>, http:<url> or python:<module:callable>."
@@ -43,12 +49,7 @@ def command(
     config: Files = None,
     gym: Annotated[str | None, typer.Option(help="Gym, e.g. support-desk.")] = None,
     profile: Annotated[str | None, typer.Option(help="Task profile of the gym.")] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="train, validation or test; left out: test, or the only one of a task file."
-        ),
-    ] = None,
+    split: Split = None,
     tasks: Annotated[Path | None, typer.Option(help="Task file instead of made tasks.")] = None,
     scenarios: Scenarios = None,
     behavior: Behavior = None,
@@ -60,12 +61,8 @@ def command(
     episodes: Annotated[int | None, typer.Option("--episodes", "-n", help="How many.")] = None,
     trials: Annotated[int | None, typer.Option(help="Repetitions of each task.")] = None,
     seed: Annotated[int | None, typer.Option(help="Run seed.")] = None,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-c", help="Episodes at once.")
-    ] = None,
-    max_turns: Annotated[
-        int | None, typer.Option(help="User messages that reach the agent at most.")
-    ] = None,
+    concurrency: Concurrency = None,
+    max_turns: MostTurns = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds of one conversation.")] = None,
     max_retries: Retries = None,
     max_invalid: Invalid = None,

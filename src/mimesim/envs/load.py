@@ -31,7 +31,7 @@ REGISTRY = Registry(
     },
 )
 """All gyms."""
-_NEEDS = ("name", "profiles", "spec", "make", "tasks", "agent", "secrets", "attainable")
+_NEEDS = ("name", "profiles", "spec", "make", "tasks")
 USUAL_SPLIT = "test"
 """What is played where no split is named."""
 NO_GYM = "conversation"

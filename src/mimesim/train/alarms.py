@@ -15,6 +15,7 @@ from typing import Any, Literal
 from mimesim.config.ranges import COUNT, POSITIVE, check_ranges
 from mimesim.errors import ConfigError
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmConfig:
     """When a run calls for attention.
@@ -117,9 +118,14 @@ class Alarms:
         if spoilt:
             yield "rewards", f"{spoilt:.0f} rollouts have a reward that is no number; not counted"
         if dropped:
-            yield "loss", f"{dropped:.0%} of the updates had a gradient that is not finite; left out"
+            yield (
+                "loss",
+                f"{dropped:.0%} of the updates had a gradient that is not finite; left out",
+            )
         yield from self._entropy_alarm(values.get("entropy"))
-        yield from _outside("gate", "the mean gate of CSD", values, "csd/gate_mean", self.config.gate)
+        yield from _outside(
+            "gate", "the mean gate of CSD", values, "csd/gate_mean", self.config.gate
+        )
         yield from _outside(
             "ratio", "the mean importance ratio", values, "ratio/mean", self.config.ratio
         )
@@ -127,9 +133,12 @@ class Alarms:
         flat = groups > 0 and values.get("credit/flat_groups", 0) >= groups
         self._flat = self._flat + 1 if flat else 0
         if self._flat >= self.config.flat_batches:
-            yield "flat", (
-                f"all rewards of a group are equal, in every group of {self._flat} batches: "
-                "GRPO learns nothing"
+            yield (
+                "flat",
+                (
+                    f"all rewards of a group are equal, in every group of {self._flat} batches: "
+                    "GRPO learns nothing"
+                ),
             )
         cut = values.get("episode/cut", 0.0)
         if cut >= self.config.cut:
@@ -142,12 +151,14 @@ class Alarms:
             self._entropy = entropy
         low, high = (factor * self._entropy for factor in self.config.entropy)
         if entropy < low:
-            yield "entropy", (
-                f"the entropy collapsed: {entropy:.3g} nats, {self._entropy:.3g} at the start"
+            yield (
+                "entropy",
+                (f"the entropy collapsed: {entropy:.3g} nats, {self._entropy:.3g} at the start"),
             )
         elif entropy > high:
-            yield "entropy", (
-                f"the entropy exploded: {entropy:.3g} nats, {self._entropy:.3g} at the start"
+            yield (
+                "entropy",
+                (f"the entropy exploded: {entropy:.3g} nats, {self._entropy:.3g} at the start"),
             )
 
 
@@ -161,7 +172,11 @@ def _outside(
 
 def _failures(values: Mapping[str, float]) -> str:
     """Return why episodes failed, in words, from the counts of a batch."""
-    found = {k.removeprefix("failed/"): n for k, n in values.items() if k.startswith("failed/") and n}
+    found = {
+        k.removeprefix("failed/"): n for k, n in values.items() if k.startswith("failed/") and n
+    }
     if not found:
         return ""
-    return " (" + ", ".join(f"{n:.0f} {k.replace('_', ' ')}" for k, n in sorted(found.items())) + ")"
+    return (
+        " (" + ", ".join(f"{n:.0f} {k.replace('_', ' ')}" for k, n in sorted(found.items())) + ")"
+    )

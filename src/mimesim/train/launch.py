@@ -82,7 +82,6 @@ class Launch:
             return f"cuda:{int(os.environ.get('LOCAL_RANK') or 0)}"
         return "cpu"
 
-
     def arguments(self) -> dict[str, Any]:
         """Return what a trainer is told of it."""
         return {

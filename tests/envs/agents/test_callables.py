@@ -150,6 +150,15 @@ def episode(function: Any) -> Episode:
     return asyncio.run(run_episode(task, FullDesk(user=Customer()), agent, setup))
 
 
+def test_an_agent_that_ends_the_program_ends_its_own_episode_only() -> None:
+    def leaves(messages: Any) -> str:
+        raise SystemExit(3)
+
+    played = episode(leaves)
+    assert played.outcome.status is Status.AGENT_FAILURE
+    assert "SystemExit" in str(played.errors)
+
+
 def scripted(*answers: Any) -> Any:
     left = list(answers)
     return lambda text: left.pop(0)

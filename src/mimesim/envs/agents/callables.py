@@ -99,7 +99,7 @@ def _import(path: str) -> Any:
         sys.path.insert(0, here)  # as `python -m` does, so that a bot beside the shell is found
     try:
         return getattr(importlib.import_module(module), attribute)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends itself on import
         raise UnknownNameError(
             f"agent 'python:{path}' cannot be loaded: {type(error).__name__}: {error}",
             expected="an importable module:callable",
@@ -191,7 +191,7 @@ class Call:
             return await answer if inspect.isawaitable(answer) else answer
         except EpisodeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an agent ends its own episode, never the run
             raise AgentError(f"{type(error).__name__}: {error}") from error
 
 

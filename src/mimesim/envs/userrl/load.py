@@ -129,6 +129,11 @@ def _made(
         except DataError as error:
             left_out[f"unusable: {_without_place(error)}"] += 1
             continue
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            left_out[
+                f"unusable: a value of another kind than expected ({type(error).__name__})"
+            ] += 1
+            continue
         if task.id in seen:
             left_out["id seen before"] += 1
             continue
