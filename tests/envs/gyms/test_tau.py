@@ -179,6 +179,15 @@ def test_ta_08_words_of_the_closing_turn_count() -> None:
     assert closing.reward == 1.0
 
 
+def test_ta_08_an_invalid_closing_turn_is_the_last_one_too() -> None:
+    broken = AgentAction(Choice.ACTION, "", problem="nothing was said")
+    last = run(CANCEL, GOLD, say("done"), broken, user=Customer(says("hi"), LEAVES))[-1]
+    assert (last.valid, last.reward, last.success) == (False, 1.0, True)
+    assert (last.reason, last.by) == (StopReason.USER_STOP, Party.USER)
+    lost = run(CANCEL, say("done"), broken, user=Customer(says("hi"), LEAVES))[-1]
+    assert (lost.reward, lost.reason) == (0.0, StopReason.USER_STOP)
+
+
 def test_ta_08_no_closing_turn_is_left_after_the_last_one() -> None:
     (result,) = run(CANCEL, say("bye"), user=Customer(says("hi"), LEAVES), max_turns=1)
     assert (result.terminated, result.truncated) == (True, False)

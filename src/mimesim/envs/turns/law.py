@@ -322,12 +322,16 @@ class TurnGym(ABC, Generic[S]):
             ends = bool(action.problem) and self.compat.no_tool_call == "end"
             told = invalid_text(str(error), self.spec)
             over = StopReason.AGENT_INVALID if ends else None
-            return Turn(frame.state, told, over=over), False
+            return await self.wasted(Turn(frame.state, told, over=over)), False
         except PARTY_FAILURES:
             if self.compat.error_policy != "zero_reward":
                 raise
             self._notes.append("failure scored 0")
             return Turn(frame.state, self.CANNED), True
+
+    async def wasted(self, turn: Turn[S]) -> Turn[S]:
+        """Return what an invalid action comes to; a gym whose last turn it was ends here."""
+        return turn
 
     def _received(self, action: AgentAction) -> AgentAction:
         """Drop what an agent thought aloud, so that neither user nor judge reads it.

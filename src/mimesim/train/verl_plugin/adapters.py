@@ -8,13 +8,14 @@ function, named `module:function` in `MIMESIM_VERL_PLAYER`.
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import os
+import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-from uuid import uuid4
 
 from mimesim.errors import CallerError, ConfigError, EnvironmentFault, MissingExtraError
 from mimesim.rollout.tokens import TokenRollout
@@ -27,6 +28,7 @@ VERSION = "0.9.1"
 LOOP = "mimesis_user"
 """Name of the agent loop in rows (`agent_name`)."""
 
+_REQUESTS = itertools.count()
 _LOOPS = "verl.experimental.agent_loop.agent_loop"
 _LOSSES = "verl.trainer.distillation.losses"
 
@@ -44,6 +46,11 @@ Generate = Callable[[list[int]], Awaitable[tuple[list[int], list[float] | None]]
 """Context ids -> sampled ids and their log-probs, from verl's server."""
 Player = Callable[[Generate, Mapping[str, Any]], Awaitable[Played]]
 """(generate, row of the data) -> the conversation."""
+
+
+def request_id() -> str:
+    """Return a name that no other request of any process bears."""
+    return f"mimesim-{platform.node()}-{os.getpid()}-{next(_REQUESTS)}"
 
 
 def check_verl() -> None:
@@ -145,7 +152,7 @@ def _loop(loops: Any) -> type:
 
         async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
             """Play a row and return its record."""
-            request = uuid4().hex
+            request = request_id()
 
             async def generate(ids: list[int]) -> tuple[list[int], list[float] | None]:
                 output = await self.server_manager.generate(
@@ -233,7 +240,7 @@ async def scored(
     scores: list[list[float]] = []
     for branch, ids in rows:
         output = await generate(
-            request_id=uuid4().hex,
+            request_id=request_id(),
             prompt_ids=ids,
             sampling_params={"max_tokens": 1, "temperature": 1.0, "prompt_logprobs": 0},
         )

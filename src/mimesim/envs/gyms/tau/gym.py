@@ -117,6 +117,12 @@ class TauGym(TurnGym[State]):
             return await self._ended(turn, LEAVING[state.left], Party.USER)
         return turn
 
+    async def wasted(self, turn: Turn[State]) -> Turn[State]:
+        """End where the closing turn was wasted: what was done before counts."""
+        if turn.over is None and turn.state.left:
+            return await self._ended(turn, LEAVING[turn.state.left], Party.USER)
+        return turn
+
     def succeeded(self, state: State) -> bool:
         """Tell whether the task was done."""
         return state.won
