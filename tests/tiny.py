@@ -84,6 +84,8 @@ def talker(seed: int = 0, *, context: int = 8192, lean: float = 0.7) -> Qwen3For
         weight = made.get_input_embeddings().weight
         weight[:, 0] = 0.5
         weight[tokenizer().eos_token_id, 0] += lean
+        if lean < 0:  # the token that opens a message ends a reply, too
+            weight[tokenizer().convert_tokens_to_ids("<|im_start|>"), 0] += lean
     return made
 
 
