@@ -78,7 +78,7 @@ def test_ev_01_to_04_published_rows_are_reproduced(row: str) -> None:
     found = averages.averages(dict(zip(GYMS, values, strict=True)))
     assert found["weighted"].value == near(weighted, 5e-5)
     assert found["unweighted"].value == near(unweighted, 5.1e-5)
-    assert not any(average.partial for average in found.values())
+    assert not any(average.missing for average in found.values())
 
 
 def test_ev_01_what_intention_contributes() -> None:
@@ -124,7 +124,7 @@ def test_a_missing_gym_makes_an_average_partial_and_the_rest_is_weighed_anew() -
     )
     assert found["unweighted"].value == 0.5
     assert found["held_out"].value is None
-    assert found["held_out"].partial
+    assert found["held_out"].missing
 
 
 @given(st.dictionaries(st.sampled_from(GYMS), st.floats(0, 3), min_size=1))
@@ -205,11 +205,11 @@ def test_a_user_who_left_early_is_counted_apart() -> None:
 # ----------------------------------------------------------------------------------------- gyms
 
 
-def test_a_gym_is_the_mean_over_rollouts_then_tasks() -> None:
+def test_a_task_is_the_mean_over_its_rollouts() -> None:
     rows = [Played("a", 1.0), Played("a", 0.0), Played("a", 0.0), Played("b", 1.0)]
-    assert averages.gym_score(rows) == near((1 / 3 + 1) / 2)
+    assert averages.task_scores(rows) == {"a": near(1 / 3), "b": 1.0}
     assert averages.counting(rows).valid == near(0.5)
-    assert averages.gym_score([Played("a", None, fault="user")]) is None
+    assert averages.task_scores([Played("a", None, fault="user")]) == {}
 
 
 def test_ev_11_both_denominators() -> None:

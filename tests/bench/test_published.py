@@ -55,7 +55,7 @@ def test_a_run_made_alike_is_warned_of_scale_and_failures_only() -> None:
         ({"search": "static"}, "search: theirs closed (inferred), here static"),
         ({"tasks": 64}, "here 64 in 8 of them"),
         ({"missing": ("tau",)}, "in 7 of them"),
-        ({"users": NINE[:3]}, "users: theirs 9 (nine named models), here 3"),
+        ({"users": NINE[:3]}, "users: theirs nine named models, here 3"),
         ({"users": tuple(f"scripted:{n}" for n in range(9))}, "here 9"),
     ],
 )

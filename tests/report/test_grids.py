@@ -119,7 +119,7 @@ def test_markdown_and_html_hold_the_same_rows() -> None:
     page = render(RECORD)
     assert "50% &amp; more_" in page
     assert "base (published)" in page
-    assert "p = 0.000 by flipped signs" in page
+    assert "p &lt;0.001 by flipped signs" in page
 
 
 def test_formats_are_written_by_name(tmp_path: Path) -> None:

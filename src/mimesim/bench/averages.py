@@ -130,12 +130,6 @@ def task_scores(episodes: Iterable[Played]) -> dict[str, float]:
     return {task: math.fsum(values) / len(values) for task, values in scores.items()}
 
 
-def gym_score(episodes: Iterable[Played]) -> float | None:
-    """Return the mean over the rollouts of a task, then over tasks; None when none is counted."""
-    scores = task_scores(episodes)
-    return math.fsum(scores.values()) / len(scores) if scores else None
-
-
 def counting(episodes: Sequence[Played]) -> Counting:
     """Return both scores with their denominators, and whose fault the rest is."""
     total = len(episodes)
@@ -197,11 +191,6 @@ class Average:
 
     value: float | None
     missing: tuple[str, ...] = ()
-
-    @property
-    def partial(self) -> bool:
-        """Whether a gym is missing, so that the value cannot be laid beside a published one."""
-        return bool(self.missing)
 
 
 def averages(scores: Mapping[str, float | None]) -> dict[str, Average]:

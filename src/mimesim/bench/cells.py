@@ -16,7 +16,7 @@ from mimesim import jsonio
 from mimesim.bench import averages
 from mimesim.bench.agents import plan_of, play
 from mimesim.bench.clusters import clusters_of
-from mimesim.bench.config import SELF, EvaluationConfig, OnCell
+from mimesim.bench.config import SELF, WITHOUT_MODEL, EvaluationConfig, OnCell
 from mimesim.bench.outline import Cell, Ground, Outline, folder_of, outline
 from mimesim.bench.ready import refuse_missing, self_judge
 from mimesim.bench.rows import NOBODY, GymCell
@@ -35,8 +35,6 @@ from mimesim.rollout.events import EpisodeFinished, EpisodeRetried, Event
 from mimesim.rollout.store import Paths, differences
 from mimesim.users.base import User, UserSource
 from mimesim.users.load import make_user
-
-_TALKLESS = ("oracle", "null", "scripted")  # families of agents that take no options
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ async def _parties(config: EvaluationConfig, plan: Outline, stack: AsyncExitStac
     written = next(iter(plan.grounds.values())).action_format
     agents: dict[tuple[str, int], AgentSource] = {}
     for arm in config.checkpoints:
-        talkless = arm.agent.partition(":")[0] in _TALKLESS
+        talkless = arm.agent.partition(":")[0] in WITHOUT_MODEL
         options = {**({} if talkless else config.agent_options), **arm.options}
         source = make_agent(arm.agent, action_format=written, options=options or None)
         stack.push_async_callback(source.aclose)

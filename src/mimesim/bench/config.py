@@ -18,6 +18,8 @@ USERS = tuple(f"scripted:heldout-{n}" for n in range(1, 8))
 """The evaluation users of the compact desk."""
 ALL = "all"
 """What `gyms.names` calls every gym there is."""
+WITHOUT_MODEL = ("oracle", "null", "scripted")
+"""Families of agents that no model stands behind; they take no settings of one."""
 SELF = "self"
 """What `gyms.judge` calls every user's own model."""
 

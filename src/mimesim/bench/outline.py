@@ -19,6 +19,7 @@ from mimesim.envs.base import Task, profile_of
 from mimesim.envs.load import REGISTRY, gym_spec, load_gym, load_tasks, usual_split
 from mimesim.envs.packs import read_tasks
 from mimesim.errors import ConfigError
+from mimesim.users.load import is_scripted
 
 
 class Cell(NamedTuple):
@@ -100,7 +101,7 @@ def _same_kind(users: Sequence[str]) -> None:
     Raises:
         ConfigError: there are both.
     """
-    scripted = [user for user in users if user.startswith("scripted:")]
+    scripted = [user for user in users if is_scripted(user)]
     if scripted and len(scripted) < len(users):
         raise ConfigError(
             f"'users' mixes {scripted[0]!r} with users of another kind",
@@ -183,9 +184,9 @@ def _own_folders(cells: Sequence[Cell]) -> None:
 def folder_of(cell: Cell) -> Path:
     """Return the folder of a cell inside that of the matrix."""
     seed = f"-s{cell.arm.seed}" if cell.arm.seed else ""
-    return Path("cells") / slug(cell.gym) / f"{slug(cell.arm.label)}{seed}-{slug(cell.user)}"
+    return Path("cells") / _slug(cell.gym) / f"{_slug(cell.arm.label)}{seed}-{_slug(cell.user)}"
 
 
-def slug(text: str) -> str:
+def _slug(text: str) -> str:
     """Return a name as part of a folder name."""
     return "".join(c if c.isalnum() else "-" for c in text).strip("-")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mimesim.bench.config import SELF, Arm, EvaluationConfig
+from mimesim.bench.config import SELF, WITHOUT_MODEL, Arm, EvaluationConfig
 from mimesim.envs.agents.load import REGISTRY as AGENTS
 from mimesim.envs.agents.load import make_agent
 from mimesim.errors import ConfigError, EnvironmentFault
@@ -16,9 +16,6 @@ from mimesim.models.load import CHAT, check_ready
 from mimesim.users.load import REGISTRY as USERS
 from mimesim.users.load import make_user
 from mimesim.users.presets import PREFIX, resolve
-
-RULE = "rule"
-_GYMS_OWN = ("oracle", "null", "scripted")  # agents and users that are made without a model
 
 
 def missing(config: EvaluationConfig) -> list[str]:
@@ -51,19 +48,16 @@ def self_judge(user: str, options: Mapping[str, Any] | None = None) -> tuple[str
     """
     door, given = _resolved(user, options)
     family, _, rest = door.partition(":")
-    model = {"model": given["model_options"]} if given.get("model_options") else {}
     if family == "scripted":
-        return RULE, {}
-    if family == "roleplay":
-        return f"model:{rest}", model
-    if family == "trained":
-        return f"model:{rest if _is_model(rest) else 'hf:' + rest}", model
-    if family == "http":
-        return f"model:openai:{given.get('model', 'user')}@{rest}", model
-    raise ConfigError(
-        f"'gyms.judge' is {SELF!r}, but no model is known behind the user {user!r}",
-        expected="a user that is a model, or a judge by name",
-    )
+        return "rule", {}
+    behind = _model_behind(family, rest, given)
+    if not behind:
+        raise ConfigError(
+            f"'gyms.judge' is {SELF!r}, but no model is known behind the user {user!r}",
+            expected="a user that is a model, or a judge by name",
+        )
+    options = given.get("model_options")
+    return f"model:{behind}", {"model": options} if options else {}
 
 
 def speaks_through(name: str, options: Mapping[str, Any] | None = None) -> str:
@@ -93,7 +87,7 @@ def _agents(config: EvaluationConfig) -> Iterator[str]:
         family, _, rest = _resolved(arm.agent, None)[0].partition(":")
         if "." not in family:
             AGENTS.target(family)
-        if family in _GYMS_OWN:
+        if family in WITHOUT_MODEL:
             make_agent(arm.agent)
         where = f"arm {arm.name!r}"
         if family == "policy" and not (Path(rest) / "config.json").is_file():

@@ -11,6 +11,7 @@ from mimesim.bench.config import EvaluationConfig
 from mimesim.bench.published import published, warnings
 from mimesim.bench.rows import NOBODY, GymCell, averages_of, null_scores, row_of
 from mimesim.results import Difference, GymAverages, LostCell, MatrixRow, RunRecord
+from mimesim.users.load import is_scripted
 
 EVERYBODY = "all users (mean)"
 
@@ -116,7 +117,7 @@ def _limits(
     lost: Sequence[LostCell],
 ) -> list[str]:
     judges = ", ".join(sorted({cell.judge for cell in cells} - {NOBODY})) or NOBODY
-    scripted = config.users[0].startswith("scripted:")
+    scripted = is_scripted(config.users[0])
     found = [
         f"The people are {'scripted' if scripted else 'played by a model'}, the judge is {judges}: "
         "compare with numbers of the same kind only."

@@ -1,8 +1,8 @@
 """Rows and averages of a matrix, from what was played in its cells.
 
 Cells of several training seeds, or of several users, stand side by side as columns over the same
-tasks: a number is the mean over the columns, and its interval resamples the tasks of all of them
-together.
+tasks: a score is the mean over the columns, and its interval resamples the tasks of all of them
+together. Success is a share of all their episodes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def row_of(cells: Sequence[GymCell], null: Mapping[str, float], user: str = "") 
         user=user or first.user,
         success=Estimate.of(success),
         agent=first.agent,
-        judge=first.judge,
+        judge=_judges(cells),
         gym=first.gym,
         profile=", ".join(first.settings["profiles"]),
         n=counted.counted,
@@ -102,6 +102,10 @@ def row_of(cells: Sequence[GymCell], null: Mapping[str, float], user: str = "") 
         of_attainable=sum(shares) / len(shares) if shares else None,
         settings=first.settings,
     )
+
+
+def _judges(cells: Iterable[GymCell]) -> str:
+    return ", ".join(sorted({cell.judge for cell in cells} - {NOBODY})) or NOBODY
 
 
 def _pass_k(cells: Sequence[GymCell]) -> dict[str, float | None]:
@@ -135,7 +139,6 @@ def averages_of(arm: str, user: str, cells: Sequence[GymCell]) -> GymAverages:
     counted = {gym: averages.counting(_episodes(group)) for gym, group in by_gym.items()}
     means = averages.averages(scores)
     strict = averages.averages({gym: _strict(group) for gym, group in by_gym.items()})
-    judges = sorted({cell.judge for cell in cells} - {NOBODY})
     weighted, unweighted = _intervals(by_gym)
     seeds = tuple(dict.fromkeys(cell.seed for cell in cells))
     per_seed = {seed: _weighted([c for c in cells if c.seed == seed]) for seed in seeds}
@@ -144,7 +147,7 @@ def averages_of(arm: str, user: str, cells: Sequence[GymCell]) -> GymAverages:
         arm=arm,
         agent=cells[0].agent,
         user=user,
-        judge=", ".join(judges) or NOBODY,
+        judge=_judges(cells),
         weighted=weighted,
         unweighted=unweighted,
         weighted_strict=strict["weighted"].value,

@@ -172,7 +172,8 @@ def _show_rows(record: Any, config: Any, *, json: bool) -> None:
         for r in (*record.rows, *record.averages)
     ]
     columns = ("arm", "user", "success", "reward", "n", "not counted")
-    title = f"95 % intervals over tasks; judge: rule; seed {config.matrix.seed}"
+    judges = ", ".join(sorted({row.judge for row in record.rows})) or "none"
+    title = f"95 % intervals over tasks; judge: {judges}; seed {config.matrix.seed}"
     stdout(json=json).print(table(title, columns, rows))
 
 

@@ -126,7 +126,8 @@ def _tell(plan: Plan) -> None:
         f"{setting.machine.name}{serving}, weights and optimizer {states}{sampled}"
     )
     stdout().print(table("", ("  ", "fast", "point", "slow"), _rows(plan)))
-    for error in plan.errors:
+    error = plan.error
+    if error is not None:
         where = "inside" if error.inside else "outside"
         say(
             f"  published: {error.what}; this model says {_time(error.fast)} to "

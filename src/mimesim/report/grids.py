@@ -67,7 +67,11 @@ def difference_grid(differences: Sequence[Difference]) -> Grid:
             points(d.value.value),
             points_range(d.value) or UNKNOWN,
             "yes" if d.value.resolved else "not resolved",
-            *((_p(d.p), _p(d.p_holm), points_range(d.over_seeds) or UNKNOWN) if tested else ()),
+            *(
+                (p_value(d.p), p_value(d.p_holm), points_range(d.over_seeds) or UNKNOWN)
+                if tested
+                else ()
+            ),
             str(d.value.n),
         )
         for d in differences
@@ -213,7 +217,8 @@ def _success(estimate: Estimate | None) -> str:
     return f"{percent(estimate.value)} ({bounds})" if bounds else percent(estimate.value)
 
 
-def _p(value: float | None) -> str:
+def p_value(value: float | None) -> str:
+    """Return a p value as people print it."""
     if value is None:
         return UNKNOWN
     return "<0.001" if value < 0.001 else f"{value:.3f}"

@@ -18,7 +18,7 @@ from mimesim.report.figures import (
     points_range,
     words,
 )
-from mimesim.report.grids import Grid, lost_grid, matrix_grids
+from mimesim.report.grids import Grid, lost_grid, matrix_grids, p_value
 from mimesim.report.gym_tables import GymTable, gym_tables
 from mimesim.report.transcripts import Transcript, transcript
 from mimesim.results import Difference, Estimate, MatrixRow, MetricRow, RunRecord, UserSample
@@ -270,13 +270,18 @@ def _contrast(d: Difference, scale: Axis, series: Mapping[str, int]) -> Contrast
 def _method(d: Difference) -> str:
     parts = [f"n = {d.value.n}, {d.value.method}"] if d.value.method else []
     if d.p is not None:
-        parts.append(f"p = {d.p:.3f} by flipped signs")
+        parts.append(f"p {_equals(d.p)} by flipped signs")
     if d.p_holm is not None:
-        parts.append(f"{d.p_holm:.3f} after Holm")
+        parts.append(f"p {_equals(d.p_holm)} after Holm")
     if d.over_seeds.value is not None:
         seeds = points_range(d.over_seeds) or "no interval"
         parts.append(f"over seeds {points(d.over_seeds.value)} ({seeds}), {d.over_seeds.method}")
     return "; ".join(parts)
+
+
+def _equals(p: float) -> str:
+    text = p_value(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def _verdict(value: Estimate) -> str:

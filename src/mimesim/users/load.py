@@ -33,6 +33,11 @@ _USUAL = {"scripted": "neutral"}
 """What a family means that is named without more."""
 
 
+def is_scripted(name: str) -> bool:
+    """Tell whether a door name means a scripted user."""
+    return name.partition(":")[0] == "scripted"
+
+
 def make_user(name: str, *, options: Mapping[str, Any] | None = None) -> UserSource:
     """Make the kind of user that `name` says.
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from mimesim import config as configs
 from mimesim.config.ranges import NATURAL, check_ranges
@@ -54,7 +53,7 @@ class Prices:
 def default_prices() -> Prices:
     """Return the prices of the package."""
     text = files("mimesim.train.plan").joinpath("prices.toml").read_text("utf-8")
-    return _built(tomllib.loads(text), "prices.toml")
+    return configs.from_options(Prices, tomllib.loads(text), where="prices.toml")
 
 
 def read_prices(path: Path) -> Prices:
@@ -70,10 +69,6 @@ def read_prices(path: Path) -> Prices:
         model={**first.model, **own.model},
         gpu_hour={**first.gpu_hour, **own.gpu_hour},
     )
-
-
-def _built(value: Mapping[str, Any], where: str) -> Prices:
-    return configs.from_options(Prices, value, where=where)
 
 
 def price_of(prices: Prices, model: str) -> TokenPrice | None:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from mimesim.config import recipes
 from mimesim.train.plan.assumptions import SIDES
 from mimesim.train.plan.estimate import Estimate, sketch
 from mimesim.train.plan.recipe import Asked
-
-Case = Literal["mid-training", "user RL"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +43,7 @@ class _Cost:
     per_batch: bool
 
 
-_COSTS: dict[Case, _Cost] = {
+_COSTS: dict[str, _Cost] = {
     "mid-training": _Cost(
         "mid-training of 9B: 4.8 days on 32 A100",
         4.8 * 86_400,
@@ -68,13 +65,15 @@ _COSTS: dict[Case, _Cost] = {
 
 
 @cache
-def error(case: Case) -> Error:
-    """Return how far the model is off a published cost.
+def error(stage: str) -> Error | None:
+    """Return how far the model is off the published cost of a stage, None where there is none.
 
     Raises:
-        UsageError: the recipe of the case cannot be planned.
+        UsageError: the recipe of the stage cannot be planned.
     """
-    cost = _COSTS[case]
+    cost = _COSTS.get(stage)
+    if cost is None:
+        return None
     asked = Asked(gpu="a100-80gb", gpus=cost.gpus, engine="vllm", overrides=cost.overrides)
     sides = sketch(recipes.find(cost.recipe, "user"), asked).sides
     found = {side: _seconds(sides[side], cost) for side in SIDES}

@@ -160,7 +160,6 @@ class UserRlView:
     group: int = 8
     minibatches: int = 2
     accumulation: int = 1
-    micro_rows: int = 8
     policy: PolicyView = field(default_factory=lambda: PolicyView(max_tokens=64))
     lora_rank: int = 0
     dtype: str = "fp32"
@@ -185,11 +184,21 @@ class NoteView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserShareView:
+    """Of `users.mixture.UserShare`."""
+
+    name: str
+    weight: float = 1.0
+    from_batch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentView:
     """Of `train.agent.AgentConfig`."""
 
     init: str = "out/warm-start/policy"
     user: str = "scripted:realistic"
+    users: tuple[UserShareView, ...] = ()
     gym: str = "support-desk"
     profile: str = "compact"
     judge: str = "rule"
@@ -197,16 +206,12 @@ class AgentView:
     prompts: int = 8
     group: int = 8
     minibatches: int = 2
-    accumulation: int = 1
-    micro_rows: int = 8
     policy: PolicyView = field(default_factory=PolicyView)
     csd: CsdView = field(default_factory=CsdView)
     notes: NoteView = field(default_factory=NoteView)
     coach: Any = "rule"
     arm: str | None = None
-    lora_rank: int = 0
     threads: int = 1
-    launch: LaunchView = field(default_factory=LaunchView)
 
     @classmethod
     def settle(cls, tree: dict[str, Any]) -> None:

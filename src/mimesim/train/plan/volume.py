@@ -53,8 +53,3 @@ class Conversation:
         """Return the tokens of one packed row: the conversation once, a branch per noted turn."""
         turns = self.turns if noted is None else min(self.turns, noted)
         return self.student + self._branches(turns)
-
-
-def extra_share(teacher: float, student: float, *, checkpointing: bool) -> float:
-    """Return the teacher's work over the update's: a forward against three, or four."""
-    return teacher / ((4 if checkpointing else 3) * student)

@@ -12,7 +12,7 @@ from mimesim.train.plan.assumptions import Side
 from mimesim.train.plan.estimate import Estimate, Sketch, sketch
 from mimesim.train.plan.recipe import Asked
 from mimesim.train.plan.timing import Setting
-from mimesim.train.plan.workload import Reinforced, Supervised, Workload
+from mimesim.train.plan.workload import Reinforced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,8 @@ class Plan:
 
     Attributes:
         sides: fast, point and slow.
-        errors: how far the same model is off the published cost of this kind; empty = there is none
-            to compare with, so the plan is unvalidated.
+        error: how far the same model is off the published cost of this stage; None = none is
+            published.
         warnings: what should be known before one believes it.
     """
 
@@ -30,7 +30,7 @@ class Plan:
     label: str
     setting: Setting
     sides: Mapping[Side, Estimate]
-    errors: list[published.Error]
+    error: published.Error | None
     warnings: list[str]
     passed_over: list[str]
     price_date: str
@@ -50,8 +50,7 @@ class Plan:
             "engine": setting.engine,
             "sharded": setting.sharded,
             "estimates": {side: _side_json(found) for side, found in self.sides.items()},
-            "published": [asdict(error) for error in self.errors],
-            "validated": bool(self.errors),
+            "published": asdict(self.error) if self.error else None,
             "warnings": self.warnings,
             "keys_without_influence": self.passed_over,
             "price_date": self.price_date,
@@ -74,7 +73,7 @@ def plan_recipe(recipe: Path, asked: Asked | None = None) -> Plan:
         label=found.load.label,
         setting=found.setting,
         sides=found.sides,
-        errors=_errors(found.load),
+        error=published.error(found.load.label),
         warnings=_warnings(found),
         passed_over=list(found.read.passed_over),
         price_date=asked.prices.date,
@@ -92,12 +91,6 @@ def _side_json(found: Estimate) -> dict[str, Any]:
         "memory": {**asdict(found.memory), **whole},
         "dollars": found.dollars,
     }
-
-
-def _errors(load: Workload) -> list[published.Error]:
-    if isinstance(load, Supervised):
-        return [published.error("mid-training")]
-    return [] if load.agent else [published.error("user RL")]
 
 
 def _warnings(found: Sketch) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -21,6 +21,8 @@ from mimesim.train.plan.recipe import (
     span,
 )
 from mimesim.train.plan.volume import Conversation
+from mimesim.users.load import is_scripted
+from mimesim.users.presets import PREFIX, resolve
 
 Place = Literal["here", "served", "remote"]
 _SHORT = 64
@@ -211,44 +213,50 @@ def _tuning(lora_rank: int, dtype: str, *, checkpointing: bool, micro: float) ->
 
 def _user_rl(view: UserRlView, notes: Notes) -> Reinforced:
     total = sum(task.weight for task in view.tasks)
-    parties = []
-    for role in ("judge", "partner"):
-        shares: dict[tuple[Place, str], float] = {}
-        for task in view.tasks:
-            found = _place(task.judge if role == "judge" else task.partner)
-            shares[found] = shares.get(found, 0.0) + task.weight / total
-        parties += [
-            Party(role, place, model, share, once=role == "judge")
-            for (place, model), share in shares.items()
-        ]
+    judges = [(task.judge, task.weight / total) for task in view.tasks]
+    partners = [(task.partner, task.weight / total) for task in view.tasks]
+    parties = [*_shared("judge", judges, once=True), *_shared("partner", partners)]
     return _reinforced(
         view,
         notes,
         float(view.scenes.turn_budget),
         label="user RL",
         parties=parties,
-        tuning=_tuning(view.lora_rank, view.dtype, checkpointing=False, micro=_micro(view)),
+        tuning=_tuning(
+            view.lora_rank,
+            view.dtype,
+            checkpointing=False,
+            micro=_update(view) / view.accumulation,
+        ),
         agent=False,
     )
+
+
+def _shared(role: str, doors: Iterable[tuple[str, float]], *, once: bool = False) -> list[Party]:
+    """Return the parties of one role from door names with their shares."""
+    shares: dict[tuple[Place, str], float] = {}
+    for door, share in doors:
+        found = _place(door)
+        shares[found] = shares.get(found, 0.0) + share
+    return [Party(role, place, model, share, once) for (place, model), share in shares.items()]
 
 
 def _agent_rl(view: AgentView, notes: Notes) -> Reinforced:
     facts = gym_spec(view.gym, view.profile or None)
     csd = view.csd.alpha > 0
     judged = notes.judged if notes.judged is not None else float(facts.needs_judge)
-    parties = [Party("user", *_place(view.user))]
+    parties = _shared("user", _met(view))
     if judged:
         parties.append(Party("judge", *_place(view.judge), judged))
     if csd:
         parties.append(Party("coach", *_coach(view)))
-    checkpointing = view.launch.gradient_checkpointing
     return _reinforced(
         view,
         notes,
         float(facts.max_steps),
         label="agent RL with CSD" if csd else "agent RL",
         parties=parties,
-        tuning=_tuning(view.lora_rank, "fp32", checkpointing=checkpointing, micro=_micro(view)),
+        tuning=_tuning(0, "fp32", checkpointing=False, micro=_update(view)),
         noted=view.notes.max_noted if csd else 0,
         scored=2 if view.notes.debias else 1,
         packed=view.csd.teacher == "packed",
@@ -256,9 +264,22 @@ def _agent_rl(view: AgentView, notes: Notes) -> Reinforced:
     )
 
 
-def _micro(view: UserRlView | AgentView) -> float:
-    """Return the rows of one backward pass, of all machines together."""
-    return view.prompts * view.group / (view.minibatches * view.accumulation)
+def _met(view: AgentView) -> list[tuple[str, float]]:
+    """Return the users with their shares of all batches."""
+    if not view.users:
+        return [(view.user, 1.0)]
+    shares = dict.fromkeys((user.name for user in view.users), 0.0)
+    for batch in range(view.batches):
+        here = [user for user in view.users if user.from_batch <= batch]
+        total = sum(user.weight for user in here)
+        for user in here:
+            shares[user.name] += user.weight / total / view.batches
+    return list(shares.items())
+
+
+def _update(view: UserRlView | AgentView) -> float:
+    """Return the rows of one update, of all machines together."""
+    return view.prompts * view.group / view.minibatches
 
 
 def _reinforced(
@@ -296,14 +317,14 @@ def _coach(view: AgentView) -> tuple[Place, str]:
 
 def _place(door: str) -> tuple[Place, str]:
     """Return where a party with this door name runs, and the name of its model."""
-    if door.startswith(("scripted:", "rule")) or not door:
+    if door.startswith(PREFIX):
+        door, _ = resolve(door)
+    if is_scripted(door) or door.startswith("rule") or not door:
         return "here", door
     found = _URL.search(door)
     if found is not None and found.start() == 0:
         return ("served" if _is_local(door) else "remote"), door
     model = door.split("@")[0].rpartition(":")[2] if "@" in door else door.partition(":")[2]
-    if door.startswith("preset:"):
-        return "remote", model
     if found is None or _is_local(found.group()):
         return "served", model
     return "remote", model

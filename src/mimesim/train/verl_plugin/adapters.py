@@ -95,10 +95,14 @@ def player() -> Player:
     module, _, function = name.partition(":")
     try:
         found: Player = vars(importlib.import_module(module))[function]
-    except (ImportError, KeyError, ValueError):
+    except (KeyError, ValueError):
         raise ConfigError(
             f"MIMESIM_VERL_PLAYER names no function: {name!r}", expected="module:function"
         ) from None
+    except ImportError as error:
+        raise ConfigError(
+            f"MIMESIM_VERL_PLAYER {name!r} cannot be imported: {error}", expected="module:function"
+        ) from error
     return found
 
 
@@ -187,8 +191,7 @@ def _manager(ray: Any, loops: Any) -> type:
         """Starts workers of ours, under settings that train what is meant."""
 
         def __init__(self, config: Any, *more: Any, **named: Any) -> None:
-            alpha = number("MIMESIM_CSD_ALPHA", 0.01)
-            check_settings(config.distillation.distillation_loss, alpha)
+            check_settings(config.distillation.distillation_loss)
             self.agent_loop_workers_class = ray.remote(_worker(loops))
             super().__init__(config, *more, **named)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,12 +22,11 @@ NEEDED: dict[str, tuple[Any, str]] = {
 """Value and reason by key."""
 
 
-def check_settings(loss: Mapping[str, Any], alpha: float) -> None:
+def check_settings(loss: Mapping[str, Any]) -> None:
     """Refuse a table `distillation_loss` under which the term would not be the one meant.
 
     Args:
         loss: the table; a key that is missing has verl's default, which is refused as well.
-        alpha: weight of the term, as in `csd.alpha`.
 
     Raises:
         ConfigError: naming the first key that is wrong.
@@ -36,8 +36,9 @@ def check_settings(loss: Mapping[str, Any], alpha: float) -> None:
         if found is not value and (isinstance(value, bool | None) or found != value):
             raise _wrong(key, found, value, reason)
     found = loss.get("distillation_loss_coef", "verl's default")
-    if isinstance(found, bool) or found != alpha:
-        raise _wrong("distillation_loss_coef", found, alpha, "it is the alpha of CSD")
+    number = isinstance(found, int | float) and not isinstance(found, bool)
+    if not number or not 0 < found < math.inf:
+        raise _wrong("distillation_loss_coef", found, 0.01, "it is the alpha of CSD, above 0")
 
 
 def _wrong(key: str, found: Any, value: Any, reason: str) -> ConfigError:

@@ -28,13 +28,6 @@ class Noted(NamedTuple):
     """0 = not scored, 1 = under a note, 2 = under a note and under a placebo."""
 
 
-class Counts(NamedTuple):
-    """Tokens that the mean runs over: all of the responses, and those of noted turns."""
-
-    response: float
-    noted: float
-
-
 def unpacked(columns: Tensor) -> Noted:
     """Split the (B, T, 3) columns that `rows.teacher_columns` wrote.
 
@@ -50,28 +43,29 @@ def unpacked(columns: Tensor) -> Noted:
 
 
 def csd_losses(
-    student: Tensor, teacher: Noted, mask: Tensor, *, beta: float, counts: Counts | None = None
+    student: Tensor, teacher: Noted, mask: Tensor, *, beta: float
 ) -> tuple[Tensor, dict[str, float]]:
     """Return the losses (B, T), 0 outside noted turns, and what is logged of them.
+
+    Response tokens and noted ones are counted in the rows given: parts of a batch add up to the
+    whole only where they have the same share of noted tokens.
 
     Args:
         student: (B, T) log-probs of the sampled tokens without note, with gradient.
         teacher: see there; where no placebo was scored the gap is taken to the student.
         mask: (B, T), 1 on sampled tokens of the response.
         beta: sharpness of the gate.
-        counts: of the whole batch; None counts in the rows given, which is the same only if these
-            are all rows, or have the same share of noted tokens as all.
     """
     keep = mask.bool() & (teacher.kind > 0)
     reference = torch.where(teacher.kind > 1, teacher.placebo, student.detach())
     gap = torch.where(keep, teacher.noted.detach() - reference, torch.zeros_like(student))
     tokens = ESTIMATORS["sdar"].tokens(Evidence(student, gap, keep), Tuning(beta))
-    counts = counts or Counts(float(mask.bool().sum()), float(keep.sum()))
-    scale = counts.response / counts.noted if counts.noted else 0.0
+    response, noted = float(mask.bool().sum()), float(keep.sum())
+    scale = response / noted if noted else 0.0
     losses = torch.where(keep, tokens * scale, torch.zeros_like(tokens))
     logged = {
         "csd/gap": float(masked_mean(gap, keep)),
-        "csd/noted_share": counts.noted / counts.response if counts.response else 0.0,
+        "csd/noted_share": noted / response if response else 0.0,
         "csd/scale": scale,
     }
     return losses, logged
