@@ -7,12 +7,16 @@ moved after an upgrade; the last one runs the two functions that carry our per-r
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from mimesim.train.versions import SUPPORTED
 
 if find_spec("trl") is None:
     pytest.skip("the train extra is not installed", allow_module_level=True)
@@ -80,6 +84,18 @@ def outer_returns(function: Function) -> list[ast.expr]:
     ]
 
 
+def test_the_versions_that_are_checked_are_those_that_are_installed_with_the_extra(
+    repository: Path,
+) -> None:
+    project = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+    bounds = {
+        name: (low, high)
+        for line in project["optional-dependencies"]["train"]
+        for name, low, high in re.findall(r"^(\w+)>=([\d.]+),<([\d.]+)$", line)
+    }
+    assert {name: bounds[name] for name in SUPPORTED} == SUPPORTED
+
+
 def test_the_minor_version_is_the_one_the_hooks_were_read_in() -> None:
     assert version("trl").split(".")[:2] == ["1", "16"]
 
@@ -131,6 +147,26 @@ def test_rollout_func_is_an_argument_called_with_prompts_and_trainer() -> None:
 )
 def test_behavior_relied_on_is_there(name: str, needle: str) -> None:
     assert needle in ast.unparse(method(name))
+
+
+def test_a_callback_sees_the_model_and_its_gradients_before_the_update() -> None:
+    text = source("trainer.py", "transformers")
+    clip = text.index("grad_norm = self._get_grad_norm(model, grad_norm=grad_norm)")
+    assert clip < text.index("self.callback_handler.on_pre_optimizer_step(", clip)
+    callbacks = source("trainer_callback.py", "transformers")
+    assert "model=self.model," in callbacks, "which is what `on_pre_optimizer_step` is given"
+
+
+def test_numbers_of_a_batch_reach_callbacks_before_a_checkpoint_is_written() -> None:
+    """The curve, alarms and validation of a batch belong into its checkpoint."""
+    tree = ast.parse(source("trainer.py", "transformers"))
+    function = next(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "_maybe_log_save_evaluate"
+    )
+    text = ast.unparse(function)
+    assert text.index("self.log(") < text.index("self._save_checkpoint(")
 
 
 def test_rows_are_shuffled_and_split_in_the_known_order() -> None:

@@ -307,3 +307,42 @@ def test_a_policy_that_breaks_scores_nothing(model: Any) -> None:
     for episode, _ in play(Broken(), 2):
         assert (episode.outcome.status, episode.outcome.reward) == (Status.INFRA_FAILURE, None)
         assert "the policy broke: RuntimeError: out of memory" in episode.stop.detail
+
+
+# -- a policy that writes the user's next line ----------------------------------------------
+
+
+def forger() -> Any:
+    """Return a policy that soon begins a message of the user instead of ending its own."""
+    made = policies.talkative(TOKENS, 3, end=-2.0, sharpness=6.0)
+    made.bias[CODEC.opening] = 3.0
+    return made
+
+
+def test_a_reply_ends_where_the_user_would_begin() -> None:
+    """The forged turn is neither heard nor sampled further; what was sampled stays in the row."""
+    model = forger()
+    forged = 0
+    for episode, record in play(model):
+        assert record is not None
+        assert episode.counted
+        for place, span in enumerate(record.spans):
+            reply = record.completion_ids[span.start : span.end]
+            assert CODEC.opening not in reply[:-1]
+            if reply[-1] == CODEC.opening:
+                forged += 1
+                after = record.completion_ids[span.end : span.end + 1]
+                assert after in ((), (CODEC.end_id,)), "closed by a masked end token"
+                assert place + 1 == len(record.spans) or record.env_mask[span.end] == 0
+    assert forged > 10
+
+
+def test_a_forged_turn_may_be_kept_on_purpose() -> None:
+    kept = PolicyConfig(1.0, CAP, one_turn=False)
+    inside = [
+        CODEC.opening in record.completion_ids[span.start : span.end - 1]
+        for _, record in play(forger(), config=kept)
+        if record is not None
+        for span in record.spans
+    ]
+    assert any(inside)

@@ -91,7 +91,7 @@ def test_settings_as_needed_pass() -> None:
         ("use_policy_gradient", True),
         ("use_policy_gradient", 0),
         ("loss_max_clamp", 10.0),
-        ("distillation_loss_coef", 1.0),
+        ("distillation_loss_coef", 0.0),
         ("distillation_loss_coef", True),
     ],
 )

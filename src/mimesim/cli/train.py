@@ -69,6 +69,7 @@ class _Verb(NamedTuple):
         from mimesim import config as configs
         from mimesim.config import recipes
         from mimesim.registry import Registry
+        from mimesim.train.versions import check_versions
 
         if not (recipe or settings or quick):
             raise UsageError(
@@ -77,6 +78,7 @@ class _Verb(NamedTuple):
                 + ", ".join(recipes.names(self.recipes)),
                 mend="--dry-run shows what it sets; most train for an hour or more, --quick for minutes",
             )
+        check_versions()
         files = [recipes.located(path, self.recipes) for path in recipe or []]
         typed = [
             configs.Flag(f"--{key}", key, str(value.absolute()) if key == "out" else value)
@@ -90,7 +92,7 @@ class _Verb(NamedTuple):
         """Train, and tell what came of it."""
         from mimesim.train.launch import is_first
 
-        with _Bar(self.name, quiet=quiet) as bar:
+        with _Bar(self.name, quiet=quiet or not is_first()) as bar:
             text, result = self.run(config, bar)
         if not is_first():
             return  # one of several processes: the first one speaks for all
@@ -332,10 +334,28 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     shown = ["unknown" if mean is None else f"{mean:.1%}" for mean in (first, last)]
     text = (
         f"training success {shown[0]} -> {shown[1]} (first and last 10 batches; user "
-        f"{result['user']}, judge rule, seed {result['seed']})"
+        f"{result['user']}, judge rule, seed {result['seed']}){_held_out(result)}"
     )
     measured = {"before": {"training_success": first}, "after": {"training_success": last}}
     return f"{text}{_coached(result['csd'])}", {**result, **measured}
+
+
+def _held_out(result: Mapping[str, Any]) -> str:
+    """Tell the best validation, where there was one, and what the run cost."""
+    validation, usage, text = result["validation"], result["usage"], ""
+    if validation and validation["best"]:
+        best = validation["best"]
+        early = ", stopped early" if result["stopped_early"] else ""
+        text = (
+            f"\nheld-out training tasks: best reward {best['reward']:.3f}, success "
+            f"{best['success']:.1%} after batch {best['batch']} (greedy, n = {best['episodes']:.0f}; "
+            f"the {validation['kept']} weights are kept{early})"
+        )
+    spent = [f"{usage[f'{s}_calls']:.0f} {s} calls" for s in _SIDES if f"{s}_calls" in usage]
+    cost = sum(value for key, value in usage.items() if key.endswith("_cost"))
+    if spent:
+        text += f"\n{', '.join(spent)}" + (f", ${cost:.2f}" if cost else "")
+    return text
 
 
 def _coached(csd: Mapping[str, Any]) -> str:
@@ -368,6 +388,39 @@ def _mean(rows: Sequence[dict[str, float]]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def _numbers(log: Any) -> str:
+    """Return the numbers of a `train.agent.BatchLog` in words, each after a comma."""
+    values = log.values
+    # Without a reward every rollout failed.
+    parts = [f"reward {values['reward']:.2f}" if "reward" in values else "no reward"]
+    if "episode/success" in values:
+        parts.insert(0, f"success {values['episode/success']:.0%}")
+    if "validation/reward" in values:
+        parts.append(f"held out {values['validation/reward']:.2f}")
+    if "episode/turns" in values:
+        parts.append(f"{values['episode/turns']:.1f} turns")
+    if "completions/mean_length" in values:
+        parts.append(f"{values['completions/mean_length']:.0f} tokens")
+    if values.get("episode/gated"):
+        parts.append(f"{values['episode/gated']:.0%} malformed")
+    if values.get("credit/invalid"):
+        parts.append(f"{values['credit/invalid']:.0f} failed")
+    if "csd/gate_mean" in values:
+        parts.append(f"gate {values['csd/gate_mean']:.2f}")
+    parts += [_calls(side, values) for side in _SIDES if f"usage/{side}_calls" in values]
+    parts.append(f"{log.seconds:.1f} s")
+    return "".join(f", {part}" for part in parts)
+
+
+_SIDES = ("user", "judge", "coach")
+
+
+def _calls(side: str, values: Mapping[str, float]) -> str:
+    cost = values.get(f"usage/{side}_cost")
+    dollars = f" (${cost:.4f})" if cost else ""
+    return f"{values[f'usage/{side}_calls']:.0f} {side} calls{dollars}"
+
+
 class _Bar:
     """One bar on a terminal, a line every tenth elsewhere."""
 
@@ -396,19 +449,17 @@ class _Bar:
         """Return what takes a `train.agent.BatchLog` of a run of `total` batches."""
 
         def tell(log: Any) -> None:
-            values = log.values
-            text = f"batch {log.batch}/{total}"
-            if "episode/success" in values:
-                text += f", success {values['episode/success']:.0%}"
-            # Without a number every rollout failed.
-            text += f", reward {values['reward']:.2f}" if "reward" in values else ", no reward"
-            if values.get("episode/gated"):
-                text += f", {values['episode/gated']:.0%} malformed"
-            if "csd/gate_mean" in values:
-                text += f", gate {values['csd/gate_mean']:.2f}"
-            self._update(log.batch / total, text)
+            text = f"batch {log.batch}/{total}{_numbers(log)}"
+            if log.batch:
+                self._update(log.batch / total, text)
+            for line in log.told:
+                self._say(f"batch {log.batch}: {line}")
 
         return tell
+
+    def _say(self, line: str) -> None:
+        """Tell something that must not be missed, above the bar."""
+        self._console.print(f"{self._label}: {line}", markup=False, highlight=False)
 
     def _update(self, fraction: float, text: str) -> None:
         if self._live:

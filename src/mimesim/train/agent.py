@@ -6,13 +6,15 @@ construction: it is injected into the gym and no optimizer knows it.
 
 from __future__ import annotations
 
+import math
+import shutil
 import time
 import warnings
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from datasets import Dataset
@@ -21,26 +23,39 @@ from transformers import PrinterCallback
 from mimesim import config as configs
 from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
-from mimesim.envs.load import gym_spec, load_tasks
-from mimesim.errors import ConfigError
-from mimesim.judges.load import make_judge
+from mimesim.envs.base import Task
+from mimesim.envs.load import load_tasks
+from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.models.local import quiet_loading
-from mimesim.models.tiny import load_policy
 from mimesim.rollout.policy import PolicyConfig
-from mimesim.seeds import derive, file_fingerprint
-from mimesim.train import arms
-from mimesim.train.coach import Coach, CoachConfig, make_coach, read_coach, same_model
-from mimesim.train.collect import GymCollector, World
+from mimesim.seeds import derive
+from mimesim.train import arms, launch
+from mimesim.train.agent_cast import Kept, coach_of, make_world, spent_in
+from mimesim.train.alarms import AlarmConfig, Alarms
+from mimesim.train.coach import CoachConfig, read_coach
+from mimesim.train.collect import GymCollector
 from mimesim.train.credit import CreditConfig
 from mimesim.train.csd import CsdConfig, CsdTrainer, check_csd
 from mimesim.train.csd_record import csd_block
 from mimesim.train.folder import training_folder
+from mimesim.train.grpo import Sample
+from mimesim.train.launch import Launch
 from mimesim.train.notes import NoteConfig, check_notes
-from mimesim.train.rl import BatchLog, Keeper, OnBatch, grpo_arguments
+from mimesim.train.rl import (
+    BatchLog,
+    Keeper,
+    OnBatch,
+    Watch,
+    check_geometry,
+    grpo_arguments,
+    quiet_trl,
+)
+from mimesim.train.trackers import AUTO, Tracker, check_trackers, note, open_trackers
+from mimesim.train.validation import ValidationConfig, Validator, split
+from mimesim.train.versions import check_versions
 from mimesim.train.warmstart import WarmConfig, warm_start
-from mimesim.users.base import UserSource
-from mimesim.users.load import make_user
-from mimesim.users.mixture import Mixture, UserShare, check_shares, make_mixture
+from mimesim.train.weights import load_start, save_whole, start_identity, with_lora
+from mimesim.users.mixture import UserShare, check_shares
 
 __all__ = ["AgentConfig", "BatchLog", "OnBatch", "train_agent"]
 
@@ -50,16 +65,25 @@ class AgentConfig:
     """One RL run of an agent.
 
     Attributes:
-        init: checkpoint of the warm-started policy.
+        init: folder of the policy that is trained, or `hub:<owner>/<name>`.
         out: folder of this run; the result is `out/policy`.
-        user: door name of the frozen user. users: several, with shares, in its place. judge: of the judge, where the gym needs one.
+        user: door name of the frozen user. users: several, with shares, in its place.
+        judge: door name of the judge, where the gym needs one.
         gym_options: settings of the gym.
         batches: generation batches ("steps" of the paper).
         prompts, group: tasks per batch, rollouts per task.
         minibatches: optimizer steps per batch.
+        accumulation: backward passes of an optimizer step; more need less memory.
         lr, warmup: peak rate, and warm-up in batches; constant afterwards.
         clip: lower and upper PPO clip.
         micro_rows: rows per forward.
+        lora_rank: 0 = train all parameters. lora_alpha: scale; 0 = twice the rank.
+        lora_targets: layers with adapters; none named = all linear ones but the head.
+        dtype: precision of the weights.
+        launch: the hardware; batch and prompts are those of all processes together.
+        validation: tasks held out of the training tasks, the best weights, when to stop early.
+        alarms: when the run calls for attention, or ends.
+        trackers: `auto` (TensorBoard where it is installed), `tensorboard`, `wandb`, `trackio`.
         save_every: batches between checkpoints; an interrupted run goes on from the last one.
         coach: `rule`, `user`, `model:<model>`, a table with one of them as its `name`, or None;
             only asked when `csd.alpha` is above 0.
@@ -81,6 +105,7 @@ class AgentConfig:
     prompts: int = 8
     group: int = 8
     minibatches: int = 2
+    accumulation: int = 1
     lr: float = 1.5e-4
     warmup: int = 10
     clip: tuple[float, float] = (0.2, 0.28)
@@ -92,6 +117,14 @@ class AgentConfig:
     arm: str | None = None
     start: WarmConfig | None = None
     micro_rows: int = 8
+    lora_rank: int = 0
+    lora_alpha: float = 0.0
+    lora_targets: tuple[str, ...] = ()
+    dtype: Literal["bf16", "fp32"] = "fp32"
+    launch: Launch = field(default_factory=Launch)
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    alarms: AlarmConfig = field(default_factory=AlarmConfig)
+    trackers: tuple[str, ...] = (AUTO,)
     save_every: int = 50
     threads: int = 1
 
@@ -111,9 +144,9 @@ class AgentConfig:
             ConfigError: naming the key.
         """
         check_ranges(self, COUNT, "batches", "prompts", "minibatches", "micro_rows", "save_every")
-        check_ranges(self, COUNT, "threads")
+        check_ranges(self, COUNT, "threads", "accumulation")
         check_ranges(self, POSITIVE, "lr")
-        check_ranges(self, NATURAL, "warmup")
+        check_ranges(self, NATURAL, "warmup", "lora_rank", "lora_alpha")
         check_ranges(self, COUNT, "policy.max_tokens")
         check_ranges(self, POSITIVE, "policy.temperature")
         check_shares(self.users)
@@ -121,35 +154,40 @@ class AgentConfig:
         check_notes(self)
         read_coach(self.coach)
         arms.applied(self)
-        if self.group < 2:
-            raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one task")
-        if self.prompts * self.group % self.minibatches:
+        if self.launch.packing:
             raise ConfigError(
-                f"'minibatches' {self.minibatches} does not divide {self.prompts * self.group}",
-                expected="a divisor of prompts x group",
+                "'launch.packing' is for supervised training", expected="false for an agent"
             )
+        check_geometry(self, self.accumulation, max(1, self.launch.processes))
 
 
 def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict[str, Any]:
     """Train, or go on where an interrupted run stopped; return the result record.
 
     Returns:
-        `checkpoint`, `steps`, `curve` (one dict a batch), `csd` (see `train.csd_record`), `wall_s`,
-        `cpu_s`.
+        `checkpoint`, `steps` (batches), `curve` (one dict a batch), `csd` (see `train.csd_record`),
+        `validation` (`Validator.summary`), `stopped_early`, `alarms`, `usage`, `processes`,
+        `wall_s`, `cpu_s`.
 
     Raises:
         UsageError: wrong settings or surroundings, or the folder holds another training.
-        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
+        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there, other
+            versions of the engine, or an alarm that ends the run.
     """
+    check_versions()
     config = arms.applied(config)
+    config.launch.start()
+    check_geometry(config, config.accumulation, launch.processes())
+    check_trackers(config.trackers)
     _make_start(config)
     place = {"checkpoint": str(config.out / "policy")}
     with training_folder(config.out, _settings(config)):
         done = config.out / "agent.json"
         if done.exists():
             return {**jsonio.read_object(done, "curve", "steps"), **place}
-        result = {**place, **_train(config, on_batch)}
-        jsonio.write_json(done, result)
+        result = {**place, **_Run(config, on_batch).train()}
+        if launch.is_first():
+            jsonio.write_json(done, result)
         return result
 
 
@@ -162,124 +200,177 @@ def _make_start(config: AgentConfig) -> None:
             f"'start.out' makes {str(config.start.out / 'policy')!r}",
             expected=f"'init', which is {str(config.init)!r}",
         )
+    if launch.processes() > 1:
+        raise ConfigError(
+            "'start' makes the first policy in one process",
+            where="start",
+            mend="run mimesim train warm-start before, or this recipe once without torchrun",
+        )
     warm_start(config.start)
 
 
+_NEW = ("users", "lora_rank", "lora_alpha", "lora_targets", "accumulation", "dtype", "validation")
+"""Keys that folders of before do not know; left out where they say nothing new."""
+
+
 def _settings(config: AgentConfig) -> dict[str, Any]:
-    """Return all that decides the result; the start is known by its weights, not its place."""
-    weights = config.init / "model.safetensors"
-    start = file_fingerprint(weights) if weights.is_file() else str(config.init)
-    neutral = replace(config, init=Path(), out=Path(), threads=1, save_every=1, start=None)
-    told = configs.dump(neutral)
-    if not config.users:
-        told.pop("users")  # folders of before there were mixtures can be gone on with
-    return {"kind": "agent", **told, "init": start, "out": ""}
+    """Return all that decides the result; the start is known by its weights, not its place.
+
+    Who watches, and on how many processes, decides nothing.
+    """
+    neutral = replace(
+        config, init=Path(), out=Path(), threads=1, save_every=1, start=None, trackers=()
+    )
+    told, usual = configs.dump(neutral), configs.dump(AgentConfig())
+    del told["trackers"], told["alarms"]
+    computing = told.pop("launch")["precision"]
+    told |= {} if computing == "model" else {"precision": computing}
+    for key in _NEW:
+        if told[key] == usual[key]:
+            del told[key]
+    return {"kind": "agent", **told, "init": start_identity(config.init), "out": ""}
 
 
-def _train(config: AgentConfig, on_batch: OnBatch | None) -> dict[str, Any]:
-    torch.set_num_threads(config.threads)
-    started, cpu = time.monotonic(), time.process_time()
-    model, tokenizer = load_policy(config.init)
-    tasks = load_tasks(
-        config.gym,
-        profile=config.profile,
-        split="train",
-        seed=derive(config.seed, "tasks"),
-        count=config.batches * config.prompts,
-    )
-    judged = gym_spec(config.gym, config.profile).needs_judge
-    judge = make_judge(config.judge) if judged else None
-    user, options = _users(config), config.gym_options
-    world = World(config.gym, config.profile, user, judge=judge, options=options)
-    coach, asking = _coach(config, user), read_coach(config.coach)
-    collector = GymCollector(
-        world,
-        tasks,
-        tokenizer,
-        config.policy,
-        config.seed,
-        coach,
-        config.notes,
-        asking=asking,
-    )
-    keeper = Keeper(config, ("episode/", "credit/", "csd/"), _Ring(collector), on_batch)
-    checkpoint = keeper.last_checkpoint()
-    with quiet_loading(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
+class _Run:
+    """One run in the making, in this process."""
+
+    def __init__(self, config: AgentConfig, on_batch: OnBatch | None) -> None:
+        torch.set_num_threads(config.threads)
+        self.config = config
+        loaded = load_start(config.init, config.dtype)
+        self.model, self.tokenizer = loaded.model, loaded.tokenizer
+        tasks, held_out = _tasks(config)
+        world, asking = make_world(config), read_coach(config.coach)
+        coach = coach_of(config, world.user)
+        self.collector = GymCollector(
+            world,
+            tasks,
+            self.tokenizer,
+            config.policy,
+            config.seed,
+            coach,
+            config.notes,
+            asking=asking,
+        )
+        watch = Watch(Alarms(config.alarms), self._validator(held_out))
+        if launch.is_first() and note(config.trackers):
+            watch.notes = (note(config.trackers),)
+        self.watch = watch
+        self.keeper = Keeper(config, ("episode/", "csd/"), Kept(self.collector), on_batch, watch)
+
+    def train(self) -> dict[str, Any]:
+        """Train, write the checkpoint, return the record."""
+        config, started, cpu = self.config, time.monotonic(), time.process_time()
+        checkpoint = self.keeper.last_checkpoint()
+        if config.lora_rank:
+            self.model = with_lora(
+                self.model,
+                config.lora_rank,
+                config.seed,
+                alpha=config.lora_alpha,
+                targets=config.lora_targets,
+            )
+        with quiet_loading(), quiet_trl(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
+            trainer = self._trainer()
+            with closing(self.collector), self._tracked():
+                self.collector.check()
+                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        self.keeper.check()
+        self.model.eval()
+        if launch.is_first():
+            self._write()
+        launch.wait()
+        return self._record(started, cpu)
+
+    def _trainer(self) -> CsdTrainer:
+        config, tasks = self.config, self.collector.tasks
         trainer = CsdTrainer(
-            model=model,
-            args=grpo_arguments(config),
-            processing_class=tokenizer,
+            model=self.model,
+            args=grpo_arguments(config, accumulation=config.accumulation, place=config.launch),
+            processing_class=self.tokenizer,
             train_dataset=Dataset.from_dict(
                 {"prompt": [t.id for t in tasks], "task_index": list(range(len(tasks)))}
             ),
-            callbacks=[keeper],
-            collector=collector,
+            callbacks=[self.keeper],
+            collector=self.collector,
             credit=config.credit,
             micro_rows=config.micro_rows,
             csd=config.csd,
         )
         trainer.remove_callback(PrinterCallback)
-        with closing(collector):
-            collector.check()
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    model.eval()
-    with quiet_loading():
-        model.save_pretrained(config.out / "policy")
-    tokenizer.save_pretrained(config.out / "policy")
-    return {
-        "steps": config.batches,
-        "user": config.user if not config.users else [share.name for share in config.users],
-        "seed": config.seed,
-        "curve": keeper.curve,
-        "csd": csd_block(config, keeper.curve, coach, asking),
-        "wall_s": round(time.monotonic() - started, 1),
-        "cpu_s": round(time.process_time() - cpu, 1),
-    }
-
-
-def _users(config: AgentConfig) -> UserSource | Mixture:
-    if config.users:
-        return make_mixture(config.users, derive(config.seed, "users"))
-    return make_user(config.user)
-
-
-def _coach(config: AgentConfig, met: UserSource | Mixture) -> Coach | None:
-    asking = read_coach(config.coach)
-    if config.csd.alpha == 0 or asking is None:
-        return None  # alpha = 0 asks no coach and draws no random number
-    users = met.sources if isinstance(met, Mixture) else (met,)
-    if asking.name == "user" and len(users) > 1:
-        raise ConfigError(
-            f"coach 'user' asks the model behind the user, and 'users' has {len(users)}",
-            where="coach",
-            mend="take coach = 'rule' or 'model:<model>'",
-        )
-    coach = make_coach(asking, users[0])
-    for user in users:
-        if config.arm == "csd-othercoach" and same_model(coach, user):
-            raise ConfigError(
-                f"the coach is the model of the user, {user.identity.name!r}",
-                where="coach",
-                expected="another model in the arm 'csd-othercoach'",
+        if launch.sharded(trainer):
+            raise EnvironmentFault(
+                "an agent samples its own replies, and each process holds a part of the model",
+                where="launch",
+                expected="whole models: torchrun without FSDP and DeepSpeed ZeRO-3",
             )
-    return coach
+        return trainer
+
+    @contextmanager
+    def _tracked(self) -> Iterator[None]:
+        """Open the trackers of the first process, and close them whatever comes."""
+        opened: list[Tracker] = []
+        if launch.is_first():
+            config, settings = self.config, dict(configs.flatten(configs.dump(self.config)))
+            first = len(self.keeper.curve) + 1
+            opened = open_trackers(config.trackers, config.out, settings, first=first)
+        self.watch.trackers = opened
+        try:
+            yield
+        finally:
+            for tracker in opened:
+                tracker.close()
+
+    def _validator(self, held_out: Sequence[Task]) -> Validator | None:
+        if not held_out:
+            return None
+        config = self.config
+
+        def play(tasks: Sequence[Task], model: Any) -> list[Sample]:
+            return self.collector.measure(tasks, model, derive(config.seed, "validation"))
+
+        def keep(model: Any) -> None:
+            save_whole(model, self.tokenizer, config.out / "best")
+
+        return Validator(config.validation, held_out, play, keep)
+
+    def _write(self) -> None:
+        out, validator = self.config.out, self.watch.validator
+        if self.config.validation.keep == "best" and validator and validator.best:
+            shutil.rmtree(out / "policy", ignore_errors=True)
+            shutil.copytree(out / "best", out / "policy")
+        else:
+            save_whole(self.model, self.tokenizer, out / "policy")
+
+    def _record(self, started: float, cpu: float) -> dict[str, Any]:
+        config, curve, validator = self.config, self.keeper.curve, self.watch.validator
+        coach, asking = self.collector.coach, self.collector.asking
+        return {
+            "steps": len(curve),
+            "user": config.user if not config.users else [share.name for share in config.users],
+            "seed": config.seed,
+            "curve": curve,
+            "csd": csd_block(config, curve, coach, asking),
+            "validation": validator.summary() if validator else {},
+            "stopped_early": self.keeper.early,
+            "alarms": self.watch.alarms.told if self.watch.alarms else [],
+            "usage": spent_in(curve),
+            "processes": launch.processes(),
+            "wall_s": round(time.monotonic() - started, 1),
+            "cpu_s": round(time.process_time() - cpu, 1),
+        }
 
 
-class _Ring:
-    """The placebo ring and the counts of notes, as what a checkpoint keeps."""
-
-    def __init__(self, collector: GymCollector) -> None:
-        self._collector = collector
-
-    def numbers(self) -> dict[str, float]:
-        """Return what became of the notes of the last batch."""
-        return self._collector.counts.numbers() if self._collector.coach else {}
-
-    def state(self) -> dict[str, Any]:
-        """Return the ring."""
-        return {"ring": self._collector.ring.state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over a ring."""
-        self._collector.ring.restore(state["ring"])
+def _tasks(config: AgentConfig) -> tuple[list[Task], list[Task]]:
+    """Return the tasks that are trained on, one per prompt, and those held out of them."""
+    wanted, held = config.batches * config.prompts, config.validation
+    more = min(held.at_most, math.ceil(held.share * wanted)) if held.share else 0
+    tasks = load_tasks(
+        config.gym,
+        profile=config.profile,
+        split="train",
+        seed=derive(config.seed, "tasks"),
+        count=wanted + more,
+    )
+    return split(tasks, wanted, held, derive(config.seed, "held-out"))

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
+from torch.serialization import register_package
 
 from mimesim.config.ranges import NATURAL, check_ranges
 from mimesim.errors import EnvironmentFault
@@ -75,6 +76,7 @@ class Launch:
             )
         if started > 1:
             PartialState(cpu=self.device == "cpu")
+            register_package(15, lambda storage: None, _on_this_cpu)
 
     def place(self) -> str:
         """Return the device of this process, as torch names it."""
@@ -91,6 +93,11 @@ class Launch:
             "ddp_find_unused_parameters": False,  # every parameter is in every loss
             "ddp_broadcast_buffers": False,  # they are constants, and forwards may be uneven
         }
+
+
+def _on_this_cpu(storage: Any, location: str) -> Any:
+    """Let torch read a file to "cpu:0", as trainers ask for when several CPU processes go on."""
+    return storage if location.startswith("cpu:") else None
 
 
 def processes() -> int:

@@ -19,6 +19,7 @@ from mimesim.errors import ConfigError, EpisodeError
 from mimesim.models.base import ChatCodec
 from mimesim.rollout.tokens import TokenRollout
 from mimesim.seeds import derive, generator
+from mimesim.train import launch
 from mimesim.train.coach import Coach, CoachConfig, CoachTurn, shown
 from mimesim.train.teacher import NotedTurn
 
@@ -299,9 +300,15 @@ class NoteTaker:
         """
         wanted = [(talk, index) for talk in talks for index in self._chosen(talk, codec)]
         notes = await self._ask(wanted)
+        written = [
+            (talk, index, note.text)
+            for (talk, index), note in zip(wanted, notes, strict=True)
+            if note is not None
+        ]
+        placebos = self._placebos([(talk.episode, text) for talk, _, text in written])
         noted: dict[str, list[NotedTurn]] = {talk.episode: [] for talk in talks}
-        for (talk, index), note in zip(wanted, notes, strict=True):
-            turn = None if note is None else self._noted(talk, index, note.text, codec)
+        for (talk, index, text), placebo in zip(written, placebos, strict=True):
+            turn = self._noted(talk, index, (text, placebo), codec)
             if turn is not None:
                 noted[talk.episode].append(turn)
         return [tuple(noted[talk.episode]) for talk in talks]
@@ -341,10 +348,27 @@ class NoteTaker:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
 
-    def _noted(self, talk: Talk, index: int, note: str, codec: ChatCodec) -> NotedTurn | None:
+    def _placebos(self, written: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Draw an unrelated note for each note of this process.
+
+        The ring sees the notes of all processes in one order, so it is one ring.
+
+        Args:
+            written: episode and text of each note.
+        """
+        drawn: list[list[str | None]] = []
+        for part in launch.shared(list(written)):
+            drawn.append([])
+            for episode, note in part:
+                drawn[-1].append(self.ring.draw(episode, note))
+                self.ring.add(episode, note)
+        return drawn[launch.rank()]
+
+    def _noted(
+        self, talk: Talk, index: int, pair: tuple[str, str | None], codec: ChatCodec
+    ) -> NotedTurn | None:
         """Put a note before its turn, with a placebo beside it or in its place."""
-        real, placebo = note, self.ring.draw(talk.episode, note)
-        self.ring.add(talk.episode, note)
+        real, placebo = pair
         if self.config.arm == "placebo":
             if placebo is None:
                 return None

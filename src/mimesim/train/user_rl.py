@@ -24,14 +24,13 @@ from mimesim import config as configs
 from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, Range, check_ranges
 from mimesim.envs.base import Task
-from mimesim.errors import ConfigError
 from mimesim.models.local import load_pretrained, quiet_loading
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.seeds import derive, file_fingerprint
 from mimesim.train.credit import CreditConfig
 from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CreditTrainer
-from mimesim.train.rl import Keeper, OnBatch, grpo_arguments, quiet_trl
+from mimesim.train.rl import Keeper, OnBatch, check_geometry, grpo_arguments, quiet_trl
 from mimesim.train.user_measure import (
     MeasureConfig,
     Scored,
@@ -53,6 +52,7 @@ from mimesim.train.user_tasks import (
     rows_of,
     schedule,
 )
+from mimesim.train.versions import check_versions
 from mimesim.train.weights import load_start, save_whole, start_identity, with_lora
 from mimesim.users.settings import trained_as
 
@@ -124,15 +124,7 @@ class UserRlConfig:
         check_ranges(self, NATURAL, "minutes", "warmup", "lora_rank")
         check_ranges(self, Range(1 + self.clip[1], above=True), "ratio_cap")
         check_parts(self.tasks)
-        if self.group < 2:
-            raise ConfigError("'group' must be at least 2: GRPO compares rollouts of one prompt")
-        rows, parts = self.prompts * self.group, self.minibatches * self.accumulation
-        if rows % parts:
-            raise ConfigError(
-                f"'accumulation' {self.accumulation} x 'minibatches' {self.minibatches} does not "
-                f"divide {rows}",
-                expected="a divisor of prompts x group",
-            )
+        check_geometry(self, self.accumulation, 1)
 
 
 def check_user_rl(config: UserRlConfig) -> None:
@@ -158,6 +150,7 @@ def train_user_rl(config: UserRlConfig, *, on_batch: OnBatch | None = None) -> d
         EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
     """
     check_user_rl(config)
+    check_versions()
     with training_folder(config.out, _settings(config)):
         done = config.out / RESULT
         place = {"checkpoint": str(config.out / "policy")}
