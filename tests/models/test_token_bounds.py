@@ -34,7 +34,8 @@ def ask(words: str, reply: Reply, *, cap: int = 9, first: bool = False) -> tuple
         try:
             if first:
                 return await preflight(model)
-            return await model.session("a").extend([5, 6], Sampling(max_tokens=cap, seed=1))
+            sampling = Sampling(max_tokens=cap, seed=1, ends=(OPENING,))
+            return await model.session("a").extend([5, 6], sampling)
         finally:
             await model.aclose()
 
@@ -94,8 +95,8 @@ def test_the_check_before_a_run_finds_another_model(words: str) -> None:
     [
         (answer([7, 8, END]), (7, 8, END), "stop"),
         (answer([7, 8], finish_reason="length"), (7, 8), "length"),
-        (answer([7, OPENING, 8, END]), (7,), "stop"),
-        (answer([7, 8, OPENING]), (7, 8), "stop"),
+        (answer([7, OPENING, 8, END]), (7, OPENING), "stop"),
+        (answer([7, 8, OPENING]), (7, 8, OPENING), "stop"),
         (answer([OPENING, 8]), (OPENING,), "stop"),
         (answer([7, END, 8, OPENING]), (7, END), "stop"),
     ],

@@ -227,10 +227,14 @@ _SIMPLE: dict[Any, Callable[[Any], Any]] = {
 }
 
 
+HUB = "hub:"
+"""What stands before a hub id where a path is meant as well."""
+
+
 def _path(text: str, source: Source) -> Path:
     """Return the path; a relative one is relative to the file that names it, a hub id is none."""
     path = Path(text).expanduser()
-    if path.is_absolute() or source.folder is None or text.startswith("hub:"):
+    if path.is_absolute() or source.folder is None or text.startswith(HUB):
         return path
     path = source.folder / path
     short = Path(os.path.normpath(path))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mimesim import __version__, jsonio, seeds
+from mimesim.config.build import HUB
 from mimesim.config.ranges import NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.corpora import built, card, folder, load, mixing, places, reading, writing
 from mimesim.corpora.arranging import Arranged, Plan, arrange
@@ -222,7 +223,7 @@ def _existing(path: Path) -> Path:
 
 def _hashes(source: Source) -> dict[str, str]:
     """Return the hash of every file of a source; what lies on the hub is known by its name only."""
-    if source.place.startswith(places.HUB):
+    if source.place.startswith(HUB):
         return {}
     form = load.format_of(source.corpus, source.options)
     paths = sorted({file.path for file in places.sources(source.place, form.files)})

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from mimesim.config.build import HUB
 from mimesim.corpora import raw, raw_documents
 from mimesim.corpora.base import Record
 from mimesim.corpora.raw import OnReject, Source
 from mimesim.errors import DataError, EnvironmentFault, MissingExtraError
 
-HUB = "hub:"
 KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 _SHOWN = 200  # characters of a place that is no path
 _LINE = re.compile(r":\d+$")

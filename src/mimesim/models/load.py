@@ -219,7 +219,7 @@ def make_openai_tokens(rest: str, options: Mapping[str, Any]) -> TokenModel:
     settings = EndpointOptions.read(given, f"openai:{model}")
     _need_torch("tokenizer")
     codec = _CODEC.load("codec")(_CODEC.load("tokenizer").from_pretrained(tokenizer))
-    bounds = TokenBounds(codec.size, codec.end_id, codec.opening)
+    bounds = TokenBounds(codec.size, codec.end_id)
     return VLLMTokens(model, url, settings, codec=codec, bounds=bounds)
 
 

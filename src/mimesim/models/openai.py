@@ -396,9 +396,8 @@ class VLLMTokens:
             InfraError, ContextExceeded: as `ChatModel.chat`.
             EnvironmentFault: the same, or the server returns no token ids.
         """
-        cap = sampling.max_tokens
         reply = await self._endpoint.ask(
-            self._send(prompt, sampling), lambda answer: self._bounds.read(answer, cap), ""
+            self._send(prompt, sampling), lambda answer: self._bounds.read(answer, sampling), ""
         )
         if reply is None:
             raise self._textual()
@@ -406,7 +405,6 @@ class VLLMTokens:
 
     def _send(self, prompt: Sequence[int], sampling: Sampling) -> Send:
         body = token_body(self._model, prompt, sampling, self._options)
-        body["extra_body"] = {**self._bounds.fields(), **body["extra_body"]}
         return lambda client: client.completions.with_raw_response.create(
             **body, seed=sampling.seed
         )
@@ -425,8 +423,9 @@ class VLLMTokens:
         Raises:
             EnvironmentFault: it is not so; one line.
         """
-        send = self._send([self.codec.end_id], Sampling(max_tokens=1, seed=0))
-        reply = await self._endpoint.try_out(send, lambda answer: self._bounds.read(answer, 1))
+        one = Sampling(max_tokens=1, seed=0)
+        send = self._send([self.codec.end_id], one)
+        reply = await self._endpoint.try_out(send, lambda answer: self._bounds.read(answer, one))
         if reply is None:
             raise self._textual()
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mimesim.models.base import Continuation
+from mimesim.models.base import Continuation, Sampling
 from mimesim.models.wire import Damaged, read_tokens
 
 FLAG = "return_token_ids"
@@ -25,23 +25,16 @@ class TokenBounds:
     Attributes:
         size: ids are below it; None = not known.
         end_id: ends a reply; None = not known.
-        opening: begins the message of another speaker, which the policy must not write; None = no
-            single token does.
     """
 
     size: int | None = None
     end_id: int | None = None
-    opening: int | None = None
 
-    def fields(self) -> dict[str, Any]:
-        """Return fields of a request that save tokens which would be cut off here."""
-        return {} if self.opening is None else {"stop_token_ids": [self.opening]}
+    def read(self, answer: Mapping[str, Any], sampling: Sampling) -> Continuation | None:
+        """Read an answer to a request; None = it has no token ids.
 
-    def read(self, answer: Mapping[str, Any], cap: int) -> Continuation | None:
-        """Read an answer to a request for at most `cap` tokens; None = it has no token ids.
-
-        A reply ends with its end token. One that its cap ended has none, and one that goes on as
-        another speaker is cut before that.
+        A reply ends with its end token or one of `sampling.ends`, which belongs to it as in a local
+        model. One that its cap ended has none of them.
 
         Raises:
             Damaged: the answer cannot be a sample of this policy; the words say why.
@@ -51,8 +44,8 @@ class TokenBounds:
             return None
         if not reply.ids:
             raise Damaged("no token was sampled")
-        if len(reply.ids) > cap:
-            raise Damaged(f"{len(reply.ids)} tokens for max_tokens {cap}")
+        if len(reply.ids) > sampling.max_tokens:
+            raise Damaged(f"{len(reply.ids)} tokens for max_tokens {sampling.max_tokens}")
         if self.size is not None and max(reply.ids) >= self.size:
             raise Damaged(
                 f"token id {max(reply.ids)} in a vocabulary of {self.size}: another model"
@@ -61,20 +54,11 @@ class TokenBounds:
             raise Damaged("a log-prob above 0")
         if reply.finish_reason not in _ENDS:
             raise Damaged(f"finish_reason {reply.finish_reason!r:.20}")
-        return self._cut(reply)
+        return self._cut(reply, {self.end_id, *sampling.ends})
 
-    def _cut(self, reply: Continuation) -> Continuation:
-        """Return the reply up to its first end token, or to where another speaker begins."""
-        size = len(reply.ids)
-        for place, token in enumerate(reply.ids):
-            if token == self.end_id:
-                size = place + 1
-            elif token == self.opening:
-                size = max(1, place)  # a reply has a token; alone it decodes to no words
-            else:
-                continue
-            break
-        if size == len(reply.ids):
+    def _cut(self, reply: Continuation, ends: set[int | None]) -> Continuation:
+        size = next((i + 1 for i, token in enumerate(reply.ids) if token in ends), 0)
+        if not size:
             return reply
         scores = None if reply.logprobs is None else reply.logprobs[:size]
         return replace(reply, ids=reply.ids[:size], logprobs=scores, finish_reason="stop")

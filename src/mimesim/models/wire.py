@@ -72,6 +72,7 @@ def token_body(
         "min_p": 0.0,
         "repetition_penalty": 1.0,
         "return_token_ids": True,
+        **({"stop_token_ids": list(sampling.ends)} if sampling.ends else {}),
     }
     body = {
         "model": model,

@@ -209,10 +209,6 @@ def _make_start(config: AgentConfig) -> None:
     warm_start(config.start)
 
 
-_NEW = ("users", "lora_rank", "lora_alpha", "lora_targets", "accumulation", "dtype", "validation")
-"""Keys that folders of before do not know; left out where they say nothing new."""
-
-
 def _settings(config: AgentConfig) -> dict[str, Any]:
     """Return all that decides the result; the start is known by its weights, not its place.
 
@@ -221,13 +217,9 @@ def _settings(config: AgentConfig) -> dict[str, Any]:
     neutral = replace(
         config, init=Path(), out=Path(), threads=1, save_every=1, start=None, trackers=()
     )
-    told, usual = configs.dump(neutral), configs.dump(AgentConfig())
+    told = configs.dump(neutral)
     del told["trackers"], told["alarms"]
-    computing = told.pop("launch")["precision"]
-    told |= {} if computing == "model" else {"precision": computing}
-    for key in _NEW:
-        if told[key] == usual[key]:
-            del told[key]
+    told["launch"] = {"precision": told["launch"]["precision"]}
     return {"kind": "agent", **told, "init": start_identity(config.init), "out": ""}
 
 

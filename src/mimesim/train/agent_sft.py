@@ -20,15 +20,14 @@ from mimesim import config as configs
 from mimesim import jsonio, seeds
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.errors import ConfigError, DataError
-from mimesim.models import templates
-from mimesim.models.local import Loaded, load_pretrained
+from mimesim.models.local import Loaded
 from mimesim.rollout.store import episode_file
 from mimesim.train import launch
 from mimesim.train.folder import training_folder
 from mimesim.train.launch import Launch
-from mimesim.train.midtrain import model_place
 from mimesim.train.sft import Progress, SftConfig, run_sft
 from mimesim.train.sft_rows import Gathered, KeepConfig, Reader
+from mimesim.train.weights import model_place, prepared, start_identity
 
 _RESULT = "agent-sft.json"
 
@@ -164,9 +163,7 @@ def gather(cfg: AgentSftConfig, tokenizer: Any) -> list[Gathered]:
 
 
 def _load(cfg: AgentSftConfig) -> Loaded:
-    loaded = load_pretrained(model_place(cfg.model), dtype=cfg.dtype)
-    templates.prepare(loaded.tokenizer)
-    loaded.model.generation_config.eos_token_id = templates.end_of_turn_id(loaded.tokenizer)
+    loaded = prepared(model_place(cfg.model), cfg.dtype)
     return loaded._replace(model=loaded.model.to(cfg.launch.place()))
 
 
@@ -185,10 +182,7 @@ def _sft(cfg: AgentSftConfig, rows: int) -> SftConfig:
         threads=cfg.threads,
         save_every=cfg.save_every,
         log_every=1,
-        device=cfg.launch.device,
-        precision=cfg.launch.precision,
-        gradient_checkpointing=cfg.launch.gradient_checkpointing,
-        packing=cfg.launch.packing,
+        **cfg.launch.supervised(),
     )
 
 
@@ -199,6 +193,7 @@ def _settings(cfg: AgentSftConfig) -> dict[str, Any]:
         "kind": "agent sft",
         **configs.dump(neutral),
         "out": "",
+        "model": start_identity(model_place(cfg.model)),
         "keep": asdict(cfg.keep),
         "episodes": [_bytes(episode_file(path)) for path in cfg.episodes],
         "sharegpt": [_bytes(path) for path in cfg.sharegpt],

@@ -27,7 +27,7 @@ class AlarmConfig:
         gate: range of the mean gate of CSD; outside it the gate tells nothing apart.
         ratio: range of the mean importance ratio; 1 = the weights that sampled.
         flat_batches: batches in a row in which every group has one and the same reward.
-        cut: share of replies cut at their cap from which on it is told.
+        cut: share of replies without their end token from which on it is told.
         failed_batches: batches in a row without any counted episode that end the run.
     """
 
@@ -142,7 +142,10 @@ class Alarms:
             )
         cut = values.get("episode/cut", 0.0)
         if cut >= self.config.cut:
-            yield "cut", f"{cut:.0%} of the replies were cut at policy.max_tokens"
+            yield (
+                "cut",
+                f"{cut:.0%} of the replies have no end: cut at policy.max_tokens, or a forged turn",
+            )
 
     def _entropy_alarm(self, entropy: float | None) -> Iterator[tuple[str, str]]:
         if entropy is None or not math.isfinite(entropy):

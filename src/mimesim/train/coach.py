@@ -77,7 +77,6 @@ class CoachConfig:
         channels: what is shown of the private side: both, thought or reaction (the next words).
         style: prospective (does not see the reply), corrective, or small (for small models).
         thought: which private thought it sees: after, before or both.
-        leak_check: reject notes that state what only the private part holds.
         max_tokens: cap of a note; None = 300, small 110.
         temperature: None = 0, small 0.7.
         examples: for the style small, instead of our own three.
@@ -90,7 +89,6 @@ class CoachConfig:
     channels: str = "both"
     style: str = "prospective"
     thought: str = "after"
-    leak_check: bool = True
     max_tokens: int | None = None
     temperature: float | None = None
     examples: tuple[CoachExample, ...] = ()

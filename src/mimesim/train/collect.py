@@ -376,7 +376,7 @@ def as_sample(
         episode: as it was played.
         record: what the policy read and wrote.
         group: the prompt's identity.
-        end_id: what ends a reply that was not cut; None = do not look.
+        end_id: what ends a whole reply; None = do not look.
     """
     rewards = [step.reward for step in episode.steps]
     replies = len(record.spans) if record is not None else 0

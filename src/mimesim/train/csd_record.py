@@ -47,7 +47,7 @@ def csd_block(
         "coach": None if coach is None else coach.name,
         **_asked(asking),
         "notes": _notes(curve),
-        "leaks": _leaks(curve, checked=_checked(config, asking)),
+        "leaks": _leaks(curve, checked=config.notes.leak_check),
     }
 
 
@@ -75,10 +75,6 @@ def _notes(curve: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     for key in ("with_thought", "with_reaction"):
         counts[key] = _share(_total(curve, key), counts["asked"])
     return counts
-
-
-def _checked(config: Any, asking: CoachConfig | None) -> bool:
-    return bool(config.notes.leak_check and (asking is None or asking.leak_check))
 
 
 def _leaks(curve: Sequence[Mapping[str, float]], *, checked: bool) -> dict[str, Any]:

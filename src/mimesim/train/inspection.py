@@ -16,9 +16,10 @@ from mimesim.errors import EnvironmentFault
 from mimesim.models import templates
 from mimesim.models.local import quiet_loading
 from mimesim.train.material import gather, read_corpus
-from mimesim.train.midtrain import UserConfig, model_place, wanted
+from mimesim.train.midtrain import UserConfig, wanted
 from mimesim.train.rows import TrainRow
 from mimesim.train.sft import check_rows
+from mimesim.train.weights import model_place
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 

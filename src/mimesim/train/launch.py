@@ -84,6 +84,15 @@ class Launch:
             return f"cuda:{int(os.environ.get('LOCAL_RANK') or 0)}"
         return "cpu"
 
+    def supervised(self) -> dict[str, Any]:
+        """Return the fields of `sft.SftConfig` that are told of it."""
+        return {
+            "device": self.device,
+            "precision": self.precision,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "packing": self.packing,
+        }
+
     def arguments(self) -> dict[str, Any]:
         """Return what a trainer is told of it."""
         return {

@@ -20,9 +20,7 @@ import torch
 from mimesim import jsonio, prompts, seeds
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.errors import ConfigError, UsageError
-from mimesim.models import templates
-from mimesim.models.embedded import embedded_folder
-from mimesim.models.local import Loaded, load_pretrained
+from mimesim.models.local import Loaded
 from mimesim.train import launch
 from mimesim.train.cards import user_card
 from mimesim.train.folder import training_folder
@@ -32,6 +30,7 @@ from mimesim.train.material import Material, Wanted, gather, read_corpus, system
 from mimesim.train.rows import TrainRow
 from mimesim.train.samples import SampleConfig, sample_profiles
 from mimesim.train.sft import Progress, SftConfig, SftOutcome, Watch, run_sft
+from mimesim.train.weights import model_place, prepared
 
 UNMODERATED = "Trained on human chats that nobody moderated; a word filter is no guarantee."
 
@@ -277,19 +276,8 @@ def _finished(out: Path, digest: str) -> dict[str, Any] | None:
 
 
 def _load_model(cfg: UserConfig) -> Loaded:
-    loaded = load_pretrained(model_place(cfg.model), dtype=cfg.dtype)
-    templates.prepare(loaded.tokenizer)
-    loaded.model.generation_config.eos_token_id = templates.end_of_turn_id(loaded.tokenizer)
+    loaded = prepared(model_place(cfg.model), cfg.dtype)
     return loaded._replace(model=loaded.model.to(cfg.launch.place()))
-
-
-def model_place(model: str) -> str:
-    """Return the folder or hub id of a model that is named as in `UserConfig.model`.
-
-    Raises:
-        EnvironmentFault: it is the embedded one, which is not installed.
-    """
-    return str(embedded_folder()) if model == "embedded" else model.removeprefix("hf:")
 
 
 def wanted(cfg: UserConfig) -> Wanted:
@@ -334,10 +322,7 @@ def _sft(cfg: UserConfig) -> SftConfig:
         threads=cfg.threads,
         save_every=cfg.save_every,
         log_every=1,
-        device=cfg.launch.device,
-        precision=cfg.launch.precision,
-        gradient_checkpointing=cfg.launch.gradient_checkpointing,
-        packing=cfg.launch.packing,
+        **cfg.launch.supervised(),
         resume=cfg.resume,
     )
 

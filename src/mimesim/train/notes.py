@@ -78,7 +78,7 @@ class NoteCounts:
         with_thought, with_reaction: calls in which the coach was shown one.
         timed_out: those of the failed that took too long.
         leaked_specifics, leaked_copies: what leaked: names and numbers, runs of private words.
-        cut: turns that were cut at the cap of a reply, which are not noted.
+        cut: turns without their end token, which are not noted.
         skipped: notes whose teacher row would be longer than the model's context.
     """
 
@@ -327,7 +327,6 @@ class NoteTaker:
 
     async def _ask(self, wanted: Sequence[tuple[Talk, int]]) -> list[CoachNote | None]:
         free = asyncio.Semaphore(self.config.concurrency)
-        checked = self.config.leak_check and (self.asking is None or self.asking.leak_check)
 
         async def one(talk: Talk, index: int) -> CoachNote | None:
             async with free:
@@ -336,7 +335,7 @@ class NoteTaker:
                     talk.turns[index],
                     self.counts,
                     seed=coach_seed(self.seed, talk.episode, index),
-                    leak_check=checked,
+                    leak_check=self.config.leak_check,
                     asking=self.asking,
                 )
 

@@ -141,7 +141,7 @@ class Reader:
         """Take the best episodes of one task; one that makes no row gives its place away."""
         taken = 0
         # Sorting is stable: of equal rewards the first in file order is taken.
-        for part, episode in sorted(candidates, key=lambda c: -(c.episode.outcome.reward or 0.0)):
+        for part, episode in sorted(candidates, key=_worth, reverse=True):
             if self._keep.per_task and taken >= self._keep.per_task:
                 part.dropped["over_per_task"] += 1
             else:
@@ -190,12 +190,14 @@ class Reader:
 
     def _take(self, part: Gathered, name: str, told: Told | str) -> bool:
         """Make a row and put it to the others, or count why there is none."""
-        row = told if isinstance(told, str) else self._row(name, told)
+        if isinstance(told, str):
+            part.dropped[told] += 1
+            return False
+        row = self._row(name, told)
         if isinstance(row, str):
             part.dropped[row] += 1
             return False
         part.rows.append(row)
-        assert not isinstance(told, str)
         part.unlearnt += told.learn.count(False)
         return True
 
@@ -222,6 +224,12 @@ class _Candidate(NamedTuple):
 
     part: Gathered
     episode: Episode
+
+
+def _worth(candidate: _Candidate) -> tuple[bool, float]:
+    """Return what episodes of a task are ranked by; one without a reward comes last."""
+    reward = candidate.episode.outcome.reward
+    return reward is not None, reward or 0.0
 
 
 def unfit(episode: Episode, keep: KeepConfig) -> str:

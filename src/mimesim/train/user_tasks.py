@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from mimesim.config.build import HUB
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, SHARE, check_ranges
 from mimesim.envs.base import GymEnv, Task
 from mimesim.envs.tasks.env import TaskOptions
@@ -136,7 +137,7 @@ def check_run(parts: Sequence[TaskPart], scenes: SceneConfig, *, scored: bool) -
         judges = judge_names(parts, held_out=held_out)
         for part in parts:
             rows: Sequence[Task] = ()
-            if not part.rows.startswith("hub:"):
+            if not part.rows.startswith(HUB):
                 rows = rows_of(part, "test" if held_out else "train", scenes, _LOOKED_AT, 0)
             _check_judge(part.name, judges[part.name], rows)
 

@@ -16,13 +16,12 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import LoraLayer
 
 from mimesim import seeds
+from mimesim.config.build import HUB
 from mimesim.errors import ConfigError
 from mimesim.models import templates
 from mimesim.models.embedded import embedded_folder
 from mimesim.models.local import Loaded, load_pretrained, quiet_loading
 
-HUB = "hub:"
-"""What stands before a hub id where a path is meant as well."""
 DType = Literal["bf16", "fp32"]
 
 
@@ -36,10 +35,28 @@ def load_start(place: Path | str, dtype: DType) -> Loaded:
     Raises:
         EnvironmentFault: no model there, a damaged one, or a template that is not fit for training.
     """
-    loaded = load_pretrained(_address(str(place)), dtype=dtype)
+    return prepared(_address(str(place)), dtype)
+
+
+def prepared(address: str, dtype: DType) -> Loaded:
+    """Load a folder or hub id, ready for training: see `load_start`.
+
+    Raises:
+        EnvironmentFault: as there.
+    """
+    loaded = load_pretrained(address, dtype=dtype)
     templates.prepare(loaded.tokenizer)
     loaded.model.generation_config.eos_token_id = templates.end_of_turn_id(loaded.tokenizer)
     return loaded
+
+
+def model_place(model: str) -> str:
+    """Return the folder or hub id of a model that is named `embedded` or `[hf:]<folder or id>`.
+
+    Raises:
+        EnvironmentFault: it is the embedded one, which is not installed.
+    """
+    return str(embedded_folder()) if model == "embedded" else model.removeprefix("hf:")
 
 
 def start_identity(place: Path | str) -> str:

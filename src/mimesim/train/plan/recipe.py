@@ -206,12 +206,16 @@ class AgentView:
     prompts: int = 8
     group: int = 8
     minibatches: int = 2
+    accumulation: int = 1
     policy: PolicyView = field(default_factory=PolicyView)
     csd: CsdView = field(default_factory=CsdView)
     notes: NoteView = field(default_factory=NoteView)
     coach: Any = "rule"
     arm: str | None = None
+    lora_rank: int = 0
+    dtype: str = "fp32"
     threads: int = 1
+    launch: LaunchView = field(default_factory=LaunchView)
 
     @classmethod
     def settle(cls, tree: dict[str, Any]) -> None:

@@ -222,12 +222,7 @@ def _user_rl(view: UserRlView, notes: Notes) -> Reinforced:
         float(view.scenes.turn_budget),
         label="user RL",
         parties=parties,
-        tuning=_tuning(
-            view.lora_rank,
-            view.dtype,
-            checkpointing=False,
-            micro=_update(view) / view.accumulation,
-        ),
+        tuning=_tuning(view.lora_rank, view.dtype, checkpointing=False, micro=_micro(view)),
         agent=False,
     )
 
@@ -256,7 +251,12 @@ def _agent_rl(view: AgentView, notes: Notes) -> Reinforced:
         float(facts.max_steps),
         label="agent RL with CSD" if csd else "agent RL",
         parties=parties,
-        tuning=_tuning(0, "fp32", checkpointing=False, micro=_update(view)),
+        tuning=_tuning(
+            view.lora_rank,
+            view.dtype,
+            checkpointing=view.launch.gradient_checkpointing,
+            micro=_micro(view),
+        ),
         noted=view.notes.max_noted if csd else 0,
         scored=2 if view.notes.debias else 1,
         packed=view.csd.teacher == "packed",
@@ -277,9 +277,9 @@ def _met(view: AgentView) -> list[tuple[str, float]]:
     return list(shares.items())
 
 
-def _update(view: UserRlView | AgentView) -> float:
-    """Return the rows of one update, of all machines together."""
-    return view.prompts * view.group / view.minibatches
+def _micro(view: UserRlView | AgentView) -> float:
+    """Return the rows of one backward pass, of all machines together."""
+    return view.prompts * view.group / (view.minibatches * view.accumulation)
 
 
 def _reinforced(
