@@ -43,7 +43,10 @@ def seen(*rows: Mapping[str, float], **how: Any) -> list[list[str]]:
         ({"ratio/mean": 3.0}, "the mean importance ratio is 3, outside 0.5 to 2"),
         ({"credit/not_finite": 2}, "2 rollouts have a reward that is no number; not counted"),
         ({"update/not_finite": 0.5}, "50% of the updates had a gradient that is not finite"),
-        ({"episode/cut": 1.0}, "100% of the replies have no end: cut at policy.max_tokens, or a forged turn"),
+        (
+            {"episode/cut": 1.0},
+            "100% of the replies have no end: cut at policy.max_tokens, or a forged turn",
+        ),
     ],
 )
 def test_each_alarm_is_told_once_while_it_lasts(row: dict[str, float], words: str) -> None:
@@ -177,7 +180,9 @@ def test_a_policy_that_never_ends_its_replies(tmp_path: Path) -> None:
         save_every=50,
         csd={"alpha": 0.1},
     )
-    with pytest.raises(EnvironmentFault, match=r"stopped after batch 1: \d+% of the replies have no end"):
+    with pytest.raises(
+        EnvironmentFault, match=r"stopped after batch 1: \d+% of the replies have no end"
+    ):
         train_agent(run)
     assert [p.name for p in (tmp_path / "out" / "trainer").glob("checkpoint-*")] == ["checkpoint-2"]
     heard: list[tuple[int, tuple[str, ...]]] = []

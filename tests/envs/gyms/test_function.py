@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from mimesim.dialogue.stop import Party, StopReason
 from mimesim.envs.actions import get_format
-from mimesim.envs.base import AgentAction, AgentMove, Choice, StepResult, Task
+from mimesim.envs.base import (
+    AgentAction,
+    AgentMove,
+    AgentView,
+    Choice,
+    Observation,
+    StepResult,
+    Task,
+)
 from mimesim.envs.gyms.function import compact, gym, rules
 from mimesim.envs.gyms.function.gym import FunctionGym
 from mimesim.envs.load import check_tasks, load_gym, load_tasks, make_gym
@@ -397,6 +405,18 @@ def test_every_word_of_a_compact_episode_is_in_its_vocabulary() -> None:
         heard = [text(result) for result in played.results]
         for shown in (played.observation.system, played.observation.first_user, *said, *heard):
             assert set(shown.split()) <= words
+
+
+def test_what_the_patient_agent_tries_tells_all_rules_apart() -> None:
+    tried = set()
+    for task in load_tasks("function", profile="compact", split="train", seed=4, count=400):
+        agent = compact.PatientAgent(replace(task, hidden={}), 0)
+        move = asyncio.run(agent.act(AgentView(Observation("", task.public["intro"]), (), 0, 6)))
+        assert move.action is not None
+        tried.add(tuple(int(word) for word in move.action.content.split()))
+    for trial in tried:
+        values = [rules.evaluate(rules.parse(rule), trial) for rule in compact.RULES]
+        assert len(set(values)) == len(compact.RULES)
 
 
 def test_compact_agents_read_public_text_only_and_patience_pays() -> None:

@@ -39,8 +39,7 @@ RULES = tuple(
 SMALLEST, LARGEST = 1, 9
 _LINE = get_format("line")
 _ACT = "act "
-_BAD_TRIAL = f"a trial is four numbers from {SMALLEST} to {LARGEST}"
-TELLING = ((2, 6, 7, 9), (9, 7, 6, 2))
+_TELLING = ((2, 6, 7, 9), (9, 7, 6, 2))
 """Two of the inputs at which every rule has a value of its own."""
 _TREES = {rule: rules.parse(rule) for rule in RULES}
 _TRIES = 20
@@ -50,7 +49,7 @@ class CompactFunction(gym.FunctionGym):
     """One episode (single use)."""
 
     SPEC = SPEC
-    BAD_TRIAL = _BAD_TRIAL
+    BAD_TRIAL = f"a trial is four numbers from {SMALLEST} to {LARGEST}"
 
     def system(self, task: Task) -> str:
         """Return what the agent is told."""
@@ -66,7 +65,7 @@ class CompactFunction(gym.FunctionGym):
     def _try(self, state: gym.State, content: str) -> Turn[gym.State]:
         words = content.replace(",", " ").split()
         if any(not (SMALLEST <= int(w) <= LARGEST) for w in words if w.lstrip("+-").isdecimal()):
-            raise BadAction(_BAD_TRIAL)
+            raise BadAction(self.BAD_TRIAL)
         return super()._try(state, content)
 
 
@@ -184,7 +183,7 @@ class PatientAgent(EagerAgent):
     """Tries an input at which no two rules have one value, and knows the rule."""
 
     def _next(self, known: Tried, rng: random.Random) -> tuple[int, ...]:
-        return next(trial for trial in TELLING if trial != known.case)
+        return next(trial for trial in _TELLING if trial != known.case)
 
 
 def _values_in(view: AgentView) -> list[int]:
@@ -205,7 +204,7 @@ def vocabulary() -> list[str]:
     texts = [
         prompts.render("envs/function/compact"),
         "input act ask",
-        invalid_text(_BAD_TRIAL, SPEC),
+        invalid_text(CompactFunction.BAD_TRIAL, SPEC),
         *(gym.REFUSED, gym.UNDEFINED, gym.WRONG, gym.RIGHT),
     ]
     numbers = range(SMALLEST - LARGEST, LARGEST * LARGEST + 1)
