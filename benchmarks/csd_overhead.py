@@ -129,7 +129,7 @@ def main() -> None:
     if not (init / "config.json").is_file():
         raise EnvironmentFault(
             f"no policy in {str(init)!r}",
-            mend="make one with `mimesim train warm-start --recipe agent-warm-start`, or name one",
+            mend="make one with `mimesim train warm-start --recipe warm-start`, or name one",
         )
     found: dict[str, list[dict[str, list[float]]]] = {arm: [] for arm in ARMS}
     for round_ in range(ROUNDS):

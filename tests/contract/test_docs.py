@@ -8,13 +8,21 @@ import shlex
 import subprocess
 import sys
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from mimesim.config import recipes
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *(ROOT / "benchmarks").glob("*.md")]
+    [*ROOT.glob("*.md")]
+    + [
+        path
+        for folder in ("docs", "benchmarks", "results")
+        for path in (ROOT / folder).rglob("*.md")
+    ]
 )
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -80,6 +88,14 @@ def test_the_command_exists_with_its_options(command: tuple[str, ...]) -> None:
     assert text, f"`{' '.join(command)}`: no such verb"
     for flag in (w.split("=")[0] for w in words if w.startswith("--")):
         assert re.search(rf"{re.escape(flag)}\b", text), f"{flag} is not an option of {command[:3]}"
+
+
+@pytest.mark.parametrize("command", documented_commands(), ids=" ".join)
+def test_the_recipe_exists(command: tuple[str, ...]) -> None:
+    verb = "user" if command[1:3] == ("train", "user") else "agent"
+    for flag, name in pairwise(command):
+        if flag == "--recipe":
+            assert (ROOT / recipes.located(Path(name), verb)).is_file()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)

@@ -69,6 +69,15 @@ def test_thresholds() -> None:
     assert shortfalls(strict, summary) == ["reward is 0.7500, below 0.8"]
 
 
+def test_what_floats_lose_is_below_no_threshold() -> None:
+    summary = toy_run(1)
+    whole = summary.episodes[0]
+    sixths = replace(whole, outcome=replace(whole.outcome, reward=sum([1 / 6] * 6)))
+    found = replace(summary, episodes=(sixths,))
+    assert sixths.outcome.reward != 1.0
+    assert shortfalls(RunConfig(fail_under={"reward": 1.0}), found) == []
+
+
 def test_usage_adds_up_and_unknown_stays_unknown() -> None:
     episode = toy_run(1).episodes[0]
     unknown = replace(episode, usage={"agent": Usage(calls=1, unknown_cost_calls=1)})

@@ -334,7 +334,7 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     shown = ["unknown" if mean is None else f"{mean:.1%}" for mean in (first, last)]
     text = (
         f"training success {shown[0]} -> {shown[1]} (first and last 10 batches; user "
-        f"{result['user']}, judge rule, seed {result['seed']}){_held_out(result)}"
+        f"{result['user']}, judge {result['judge']}, seed {result['seed']}){_held_out(result)}"
     )
     measured = {"before": {"training_success": first}, "after": {"training_success": last}}
     return f"{text}{_coached(result['csd'])}", {**result, **measured}

@@ -159,7 +159,7 @@ def _tool(entry: Any, where: str) -> Tool:
         summary=reading.text(raw, "summary", where=where),
         slots=reading.texts(raw, "slots", where=where),
         returns=reading.texts(raw, "returns", where=where),
-        identifies=kind == "identity" or raw.get("identifies") is True,
+        identifies=reading.flag(raw, "identifies", where=where) or kind == "identity",
     )
 
 
@@ -175,7 +175,7 @@ def _limit(entry: Any, where: str) -> Limit:
         text=reading.text(raw, "text", where=where),
         reads=reading.texts(raw, "reads", where=where) or reads_of(when),
         when=when,
-        aside=raw.get("aside") is True,
+        aside=reading.flag(raw, "aside", where=where),
     )
 
 
@@ -215,7 +215,7 @@ def _request(entry: Any, where: str) -> RequestType:
         limits=reading.texts(raw, "limits", where=where),
         wishes=reading.texts(raw, "wishes", where=where),
         traits=reading.texts(raw, "traits", where=where),
-        held_out=raw.get("held_out") is True,
+        held_out=reading.flag(raw, "held_out", where=where),
         only={k: tuple(v) for k, v in reading.mapping(raw, "only", where=where).items()},
     )
 

@@ -81,6 +81,18 @@ def mapping(obj: Mapping[str, Any], key: str, *, where: str) -> dict[str, Any]:
     return dict(value)
 
 
+def flag(obj: Mapping[str, Any], key: str, *, where: str) -> bool:
+    """Return `obj[key]` as true or false; without it, false.
+
+    Raises:
+        DataError: it is neither.
+    """
+    value = obj.get(key, False)
+    if not isinstance(value, bool):
+        raise DataError(f"{key} is {value!r}", where=where, expected="true or false")
+    return value
+
+
 def choice(value: Any, allowed: Sequence[str], *, key: str, where: str) -> str:
     """Return `value` if it is one of `allowed`.
 

@@ -340,6 +340,7 @@ class _Run:
         coach, asking = self.collector.coach, self.collector.asking
         return {
             "steps": len(curve),
+            "judge": config.judge if self.collector.world.judge else "none",
             "user": config.user if not config.users else [share.name for share in config.users],
             "seed": config.seed,
             "curve": curve,

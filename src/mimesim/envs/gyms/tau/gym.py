@@ -113,15 +113,11 @@ class TauGym(TurnGym[State]):
             if not self.compat.plain_choices:
                 raise
             turn = Turn(state, str(error))
-        if turn.over is None and state.left:  # that was the closing turn
-            return await self._ended(turn, LEAVING[state.left], Party.USER)
-        return turn
+        return await self._closed(state, turn)
 
     async def wasted(self, turn: Turn[State]) -> Turn[State]:
         """End where the closing turn was wasted: what was done before counts."""
-        if turn.over is None and turn.state.left:
-            return await self._ended(turn, LEAVING[turn.state.left], Party.USER)
-        return turn
+        return await self._closed(turn.state, turn)
 
     def succeeded(self, state: State) -> bool:
         """Tell whether the task was done."""
@@ -217,6 +213,12 @@ class TauGym(TurnGym[State]):
 
     def _is_last_turn(self) -> bool:
         return self._turns() + 1 >= self.spec.max_steps
+
+    async def _closed(self, before: State, turn: Turn[State]) -> Turn[State]:
+        """End after the closing turn: the customer had left before it."""
+        if turn.over is None and before.left:
+            return await self._ended(turn, LEAVING[before.left], Party.USER)
+        return turn
 
     async def _ended(self, turn: Turn[State], reason: StopReason, by: Party) -> Turn[State]:
         same, missing = await self._work(self._grade, turn.state)
