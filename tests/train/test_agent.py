@@ -12,9 +12,10 @@ from mimesim import jsonio
 from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, UsageError
 from mimesim.models.tiny import TinyConfig, build_tokenizer
 from mimesim.rollout.policy import PolicyConfig
-from mimesim.train.agent import AgentConfig, BatchLog, train_agent
+from mimesim.train.agent import BatchLog, train_agent
 from mimesim.train.csd import CsdConfig
 from mimesim.train.warmstart import vocabulary
+from tests.support.agent_runs import config
 from tests.support.rl_runs import curve, moved, parameters, save_start
 from tests.support.stub_server import StubRequest, StubServer
 
@@ -29,24 +30,6 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = build_tokenizer(vocabulary())
     save_start(folder, words, SMALL)
     return folder
-
-
-def config(start: Path, out: Path, **changed: Any) -> AgentConfig:
-    given: dict[str, Any] = {
-        "init": start,
-        "out": out,
-        "user": "scripted:realistic",
-        "batches": 4,
-        "prompts": 2,
-        "group": 4,
-        "minibatches": 2,
-        "lr": 1e-3,
-        "warmup": 1,
-        "csd": CsdConfig(alpha=0.1),
-        "policy": PolicyConfig(1.0, 6),
-        "save_every": 1,
-    }
-    return AgentConfig(**{**given, **changed})
 
 
 @pytest.fixture(scope="module")
