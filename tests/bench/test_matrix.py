@@ -165,6 +165,7 @@ def test_what_makes_no_matrix_is_refused(tmp_path: Path, changes: Any, words: st
         ({"users": ("scripted:neutrl",)}, "neutral"),
         ({"users": ("preset:gpt-56",)}, "did you mean 'gpt-5.6'"),
         ({"gyms": GymsConfig(names=("telepthy",))}, "did you mean 'telepathy'"),
+        ({"gyms": GymsConfig(names=("all", "telepthy"))}, "did you mean 'telepathy'"),
         ({"gyms": GymsConfig(names=("telepathy",), judge="modl:x")}, "did you mean 'model'"),
     ],
 )

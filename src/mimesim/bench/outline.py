@@ -83,10 +83,10 @@ def gym_names(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UnknownNameError: no such gym.
     """
-    known = REGISTRY.names() if ALL in names else names
-    for name in known:
-        load_gym(name)
-    return tuple(known)
+    for name in names:
+        if name != ALL:
+            load_gym(name)
+    return tuple(REGISTRY.names() if ALL in names else names)
 
 
 def _by_user(gym: str, config: EvaluationConfig) -> bool:
