@@ -5,7 +5,9 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
 QUICK ?=
-EXTRAS ?= data,train,report,bench,dev
+# Processes of the test suite.
+JOBS ?= 2
+EXTRAS ?= data,train,report,bench,serve,dev
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install
 STAMP := $(VENV)/.mimesim-installed
@@ -31,7 +33,7 @@ demo: $(STAMP)  ## human chats -> user -> trained agent -> out/demo/report.html 
 	$(BIN)/mimesim demo $(if $(filter-out 0,$(QUICK)),--quick)
 
 test: $(STAMP)  ## the suite (real TRL on a tiny model, loopback servers; no network)
-	$(BIN)/python -m pytest -ra -m "not slow and not gpu"
+	$(BIN)/python -m pytest -ra -n $(JOBS) --dist worksteal -m "not slow and not gpu"
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/python -m pytest -ra -m "slow and not gpu"

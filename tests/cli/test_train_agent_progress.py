@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mimesim.cli import train
+from mimesim.cli import reinforced, train
 from mimesim.train.rl import BatchLog
 
 FULL = {
@@ -54,8 +54,8 @@ def test_the_end_tells_validation_and_cost() -> None:
         "stopped_early": True,
         "usage": {"user_calls": 400, "user_tokens": 9000, "coach_calls": 100, "coach_cost": 1.5},
     }
-    assert train._held_out(result) == (
+    assert reinforced._held_out(result) == (
         "\nheld-out training tasks: best reward 0.625, success 50.0% after batch 10 (greedy, "
         "n = 16; the best weights are kept, stopped early)\n400 user calls, 100 coach calls, $1.50"
     )
-    assert train._held_out({"validation": {}, "stopped_early": False, "usage": {}}) == ""
+    assert reinforced._held_out({"validation": {}, "stopped_early": False, "usage": {}}) == ""

@@ -23,15 +23,36 @@ EXTRAS_OF_ROOM = {
     "bench": {"bench", "train"},
     "studies": {"bench", "train"},
     "models": {"train"},
-    "integrations": {"integrations", "verifiers", "openenv"},
+    "integrations": {
+        "integrations",
+        "verifiers",
+        "openenv",
+        "deepeval",
+        "inspect",
+        "mlflow",
+        "openevals",
+        "scenario",
+        "strands",
+    },
     "report": {"report"},
+    "server": {"serve"},
     "stats": {"bench"},
 }
 """Room (first part of the path in the package) -> the extras whose packages it may import."""
 
 
-OPTIONAL_IN_ROOM = {"config": {"pyyaml"}}
+OPTIONAL_IN_ROOM = {"config": {"pyyaml"}, "api": {"pytest"}}
 """Room -> packages it uses where they happen to be installed, and says so where they are not."""
+
+
+MODULES_OF = {
+    "scenario": "langwatch-scenario",
+    "strands": "strands-agents-evals",
+    "strands_evals": "strands-agents-evals",
+}
+"""Module -> its distribution, where that is not installed here and bears another name."""
+CHECKOUTS = ("tau_bench", "tau2", "nemo_gym")
+"""Modules that no registry has; they come from a checkout, and who imports them says so."""
 
 
 def normal(name: str) -> str:
@@ -60,7 +81,8 @@ def foreign_imports(path: Path) -> dict[str, int]:
             continue
         for name in names:
             top = name.split(".")[0]
-            if top not in sys.stdlib_module_names and top not in ("mimesim", "__future__"):
+            ours = top in ("mimesim", "__future__", *CHECKOUTS)
+            if top not in sys.stdlib_module_names and not ours:
                 found.setdefault(top, node.lineno)
     return found
 
@@ -70,7 +92,8 @@ def undeclared(imports: dict[str, int], allowed: set[str]) -> list[str]:
     return [
         f"line {line}: {module}"
         for module, line in imports.items()
-        if not {normal(d) for d in DISTRIBUTIONS.get(module, [module])} & allowed
+        if not {normal(d) for d in DISTRIBUTIONS.get(module, [MODULES_OF.get(module, module)])}
+        & allowed
     ]
 
 

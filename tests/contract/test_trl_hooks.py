@@ -143,6 +143,9 @@ def test_rollout_func_is_an_argument_called_with_prompts_and_trainer() -> None:
         ("_compute_loss", "self.args.steps_per_generation"),
         ("_compute_loss", "inputs['tool_mask']"),
         ("_prepare_inputs", "self._generate_and_score_completions(generation_batch)"),
+        ("_generate", "self.vllm_generation.sync_weights()"),
+        ("_generate", "self._last_loaded_step = self.state.global_step"),
+        ("_save_checkpoint", "super()._save_checkpoint(model, trial)"),
     ],
 )
 def test_behavior_relied_on_is_there(name: str, needle: str) -> None:

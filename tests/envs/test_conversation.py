@@ -163,7 +163,7 @@ def test_a_snapshot_brings_back_the_conversation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenarios", "words"),
     [
-        ([SCENARIO, SCENARIO], r"s\.jsonl:2.*line 1 too"),
+        ([SCENARIO, SCENARIO], r"s\.jsonl:2.*s\.jsonl:1 too"),
         ([{**SCENARIO, "history": [{"role": "user", "content": "x"}]}], "history"),
         ([{**SCENARIO, "persnoa": "x"}], "did you mean 'persona'"),
         ([], "no scenario"),

@@ -15,9 +15,9 @@ from mimesim.judges.agreement import (
     compare,
     ordinal_agreement,
     slot_score,
-    spearman,
 )
 from mimesim.seeds import generator
+from mimesim.stats.correlations import spearman
 
 
 def test_a_table_computed_by_hand() -> None:

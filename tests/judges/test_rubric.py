@@ -15,7 +15,15 @@ from pydantic import BaseModel, Field
 from mimesim import prompts
 from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.errors import ContextExceeded, InfraError, JudgeError, UnknownNameError
-from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, Skipped, Verdict, required
+from mimesim.judges.base import (
+    Failed,
+    JudgeRequest,
+    JudgeResult,
+    Prose,
+    Skipped,
+    Verdict,
+    required,
+)
 from mimesim.judges.load import make_judge
 from mimesim.judges.rubric import RubricJudge, RubricVerdict, rubric_request
 from mimesim.models.base import Completion
@@ -274,3 +282,19 @@ def test_identity_and_unknown_kinds() -> None:
     assert judge.identity.sampling["temperature"] == 0.0
     with pytest.raises(UnknownNameError, match=r"desk\.honesty"):
         asyncio.run(judge.judge(JudgeRequest("desk.honestly", INPUTS, Honesty, seed=0)))
+
+
+def test_prose_is_taken_as_it_is_and_a_cut_one_is_no_answer() -> None:
+    def put(answer: str | Completion) -> tuple[JudgeResult[Any], str]:
+        model = Scripted([answer])
+        inputs = {"first": [], "second": [], "instructions": ""}
+        request = JudgeRequest("pt3.compare", inputs, Prose, seed=1)
+        result = asyncio.run(RubricJudge(model).judge(request))
+        return result, model.requests[0][0][0].content
+
+    result, system = put("Both write short lines.")
+    assert isinstance(result, Verdict)
+    assert result.value.text == "Both write short lines."
+    assert "schema" not in system
+    assert isinstance(put(Completion("Both wr", finish_reason="length"))[0], Failed)
+    assert isinstance(put("I'm sorry, I cannot do that.")[0], Skipped)

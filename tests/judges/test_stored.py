@@ -104,3 +104,17 @@ def test_a_torn_tail_is_cut_and_a_damaged_line_is_told(tmp_path: Path) -> None:
     path.write_bytes(whole + b'{"schema": "mimesim.verdict/1", "item": "e2"}\n')
     with pytest.raises(DataError, match=r"v\.jsonl:2"):
         judge(path)
+
+
+def test_order_and_sample_tell_verdicts_apart_and_old_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    ask = Asked(*(Verdict(Value(score=s)) for s in (0.1, 0.2, 0.3)))
+    judge(path, Work("e1", "k", "t", ask))
+    works = (Work("e1", "k", "t", ask, order="AB"), Work("e1", "k", "t", ask, order="AB", sample=1))
+    found, _ = judge(path, *works)
+    assert [(one.order, one.sample) for one in found] == [("AB", 0), ("AB", 1)]
+    assert [(one.order, one.sample) for one in read(path)] == [("", 0), ("AB", 0), ("AB", 1)]
+    first = next(iter(jsonio.read_jsonl(path))).value
+    assert not {"order", "sample"} & first.keys(), "lines of plain questions stay as they were"
+    with pytest.raises(DataError, match="sample"):
+        Stored.from_json(first | {"sample": -1}, "here")

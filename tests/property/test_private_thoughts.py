@@ -28,6 +28,7 @@ from mimesim.errors import UserError
 from mimesim.models.base import ChatMessage, Sampling
 from mimesim.models.scripted import Scripted
 from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes
+from mimesim.rollout.exports import inspect_log, table, tau2, verifiers
 from mimesim.users.base import UserRequest, UserSource
 from mimesim.users.load import make_user
 from mimesim.users.settings import read_settings
@@ -147,6 +148,8 @@ def test_thoughts_stay_private_in_real_conversations(profile: str, mode: str) ->
     assert MARK not in jsonio.dumps([public_copy(record) for record in records])
     for target in TARGETS:
         assert MARK not in jsonio.dumps(list(export_rows(records, target)))
+    for shape in (tau2.document, inspect_log.document, verifiers.rows, table.rows):
+        assert MARK not in jsonio.dumps(shape(records, Options()))
     private = Options(with_private=True, user_prompt=lambda episode: "s")
     for target in ("openai", "sharegpt"):
         assert MARK not in jsonio.dumps(list(export_rows(records, target, private)))

@@ -80,11 +80,14 @@ def test_adapters_stand_where_they_were_asked_for(start: Path, tmp_path: Path) -
         train_agent(config(start, tmp_path / "no", lora_rank=2, lora_targets=("qq",)))
 
 
-def test_accumulation_changes_memory_only(start: Path, tmp_path: Path) -> None:
+def test_accumulation_and_checkpointing_change_memory_only(start: Path, tmp_path: Path) -> None:
     for passes in (1, 4):
         train_agent(config(start, tmp_path / str(passes), accumulation=passes, **WHOLE))
+    twice = Launch(gradient_checkpointing=True)
+    train_agent(config(start, tmp_path / "twice", launch=twice, **WHOLE))
     assert moved(start, tmp_path / "1") > 1e-4
     assert furthest(tmp_path / "1", tmp_path / "4") <= 2e-6
+    assert furthest(tmp_path / "1", tmp_path / "twice") <= 2e-6
 
 
 # -- starts ---------------------------------------------------------------------------------

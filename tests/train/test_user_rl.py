@@ -13,11 +13,19 @@ from mimesim import jsonio
 from mimesim.dialogue.thinking import OPENER, join
 from mimesim.dialogue.types import Identity
 from mimesim.envs.base import Observation, Task
-from mimesim.errors import ConfigError, EnvironmentFault, UnknownNameError, UsageError
+from mimesim.errors import (
+    ConfigError,
+    EnvironmentFault,
+    InfraError,
+    UnknownNameError,
+    UsageError,
+)
 from mimesim.judges.base import Failed, JudgeRequest, JudgeResult
 from mimesim.judges.load import REGISTRY
+from mimesim.judges.rule import RuleJudge
 from mimesim.models.tiny import TinyConfig, load_policy
 from mimesim.rollout.policy import PolicyConfig
+from mimesim.train.alarms import AlarmConfig
 from mimesim.train.credit import CreditConfig
 from mimesim.train.rl import BatchLog
 from mimesim.train.user_measure import (
@@ -71,6 +79,7 @@ def config(start: Path, out: Path, **changed: Any) -> UserRlConfig:
         "policy": PolicyConfig(1.0, 6),
         "measure": MeasureConfig(rows=4, at_once=8),
         "save_every": 1,
+        "trackers": (),
     }
     return UserRlConfig(**{**given, **changed})
 
@@ -243,6 +252,49 @@ def test_rollouts_without_a_reward_are_counted_and_not_printed(
     assert "All reward functions" not in "".join(capfd.readouterr())
 
 
+def test_a_judge_that_dies_costs_batches_and_its_run_goes_on(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The alarms and trackers of the agents: told, ended with a checkpoint, gone on from."""
+    pytest.importorskip("tensorboard")
+    monkeypatch.setitem(REGISTRY.builtin, "absent", f"{__name__}:Absent")
+    monkeypatch.setattr(Absent, "now", False)
+    told: dict[int, tuple[str, ...]] = {}
+
+    def hear(log: BatchLog) -> None:
+        told[log.batch] = log.told
+        Absent.now = len(told) == log.batch  # away until the run has ended once
+
+    one = config(
+        start,
+        tmp_path / "out",
+        tasks=(TaskPart(name="behavior", judge="absent"),),
+        measure=MeasureConfig(rows=0),
+        prompts=1,
+        group=2,
+        minibatches=1,
+        batches=7,
+        save_every=50,
+        trackers=("tensorboard",),
+        alarms=AlarmConfig(failed_batches=1),
+    )
+    with pytest.raises(EnvironmentFault, match=r"no episode of the last 1 batches") as caught:
+        train_user_rl(one, on_batch=hear)  # a message without words is not judged, and counts
+    ended = max(told)
+    assert 1 < ended < 7
+    assert f"stopped after batch {ended}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "no episode of this batch could be counted (2 infra failure)" in told[ended][0]
+    told.clear()
+    Absent.now = False
+    result = train_user_rl(one, on_batch=hear)
+    assert list(told) == list(range(ended + 1, 8)), "it goes on where it stopped"
+    assert [row["batch"] for row in result["curve"]] == list(range(1, 8))
+    assert [row["batch"] for row in result["curve"] if not row["credit/valid"]] == [ended]
+    assert {row["alarm"] for row in result["alarms"] if row["batch"] == ended} == {"failed"}
+    assert len(list((one.out / "tracking").glob("events*"))) == 2, "one file for each start"
+
+
 # ------------------------------------------------------------------------------- the collector
 
 
@@ -260,6 +312,20 @@ class Silent:
 
 def make_silent(rest: str, options: Any) -> Silent:
     return Silent()
+
+
+class Absent(RuleJudge):
+    """The rules behind an endpoint that may be away."""
+
+    now = False
+
+    def __init__(self, rest: str, options: Any) -> None:
+        super().__init__()
+
+    async def judge(self, request: JudgeRequest[Any]) -> JudgeResult[Any]:
+        if Absent.now:
+            raise InfraError("nobody there")
+        return await super().judge(request)
 
 
 def collector(start: Path, part: TaskPart, *, thinking: bool, compat: bool = False) -> Any:

@@ -16,7 +16,7 @@ from mimesim import jsonio
 from mimesim.bench import averages
 from mimesim.bench.agents import plan_of, play
 from mimesim.bench.clusters import clusters_of
-from mimesim.bench.config import SELF, WITHOUT_MODEL, EvaluationConfig, OnCell
+from mimesim.bench.config import WITHOUT_MODEL, EvaluationConfig, OnCell
 from mimesim.bench.outline import Cell, Ground, Outline, folder_of, outline
 from mimesim.bench.ready import refuse_missing, self_judge
 from mimesim.bench.rows import NOBODY, GymCell
@@ -27,7 +27,7 @@ from mimesim.envs.base import AgentSource, GymEnv, Task, profile_of
 from mimesim.envs.load import gym_spec, load_gym, make_gym
 from mimesim.errors import EnvironmentFault, MimesimError, UsageError
 from mimesim.judges.base import Judge
-from mimesim.judges.load import make_judge
+from mimesim.judges.load import SELF, make_judge
 from mimesim.models.load import preflight
 from mimesim.results import LostCell
 from mimesim.rollout.engine import Cast, EngineConfig, Job

@@ -20,8 +20,6 @@ ALL = "all"
 """What `gyms.names` calls every gym there is."""
 WITHOUT_MODEL = ("oracle", "null", "scripted")
 """Families of agents that no model stands behind; they take no settings of one."""
-SELF = "self"
-"""What `gyms.judge` calls every user's own model."""
 
 OnCell = Callable[[str, int, int], None]
 """Told of a cell that starts: what it is, how many started before it, how many there are."""

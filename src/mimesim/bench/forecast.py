@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from mimesim.bench.config import SELF, EvaluationConfig
+from mimesim.bench.config import EvaluationConfig
 from mimesim.bench.outline import Cell, Outline, folder_of, outline
 from mimesim.bench.ready import missing, self_judge, speaks_through
 from mimesim.bench.rows import NOBODY
 from mimesim.config import redact
 from mimesim.envs.load import gym_spec
+from mimesim.judges.load import SELF
 
 
 @dataclass(frozen=True, slots=True)

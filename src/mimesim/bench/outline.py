@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mimesim.bench import averages
-from mimesim.bench.config import ALL, SELF, Arm, EvaluationConfig
+from mimesim.bench.config import ALL, Arm, EvaluationConfig
 from mimesim.bench.rows import NOBODY
 from mimesim.envs.base import Task, profile_of
 from mimesim.envs.load import REGISTRY, gym_spec, load_gym, load_tasks, usual_split
 from mimesim.envs.packs import read_tasks
 from mimesim.errors import ConfigError
+from mimesim.judges.load import SELF
 from mimesim.users.load import is_scripted
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mimesim.bench.config import SELF, WITHOUT_MODEL, Arm, EvaluationConfig
+from mimesim.bench.config import WITHOUT_MODEL, Arm, EvaluationConfig
 from mimesim.envs.agents.load import REGISTRY as AGENTS
 from mimesim.envs.agents.load import make_agent
 from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.judges.load import REGISTRY as JUDGES
+from mimesim.judges.load import SELF
 from mimesim.models.endpoint import redact
 from mimesim.models.load import CHAT, check_ready
 from mimesim.users.load import REGISTRY as USERS

@@ -49,7 +49,11 @@ VERBS: dict[str, Verb] = {
     "train": Verb("train", "Train a user or an agent."),
     "plan": Verb("plan", "What a training would cost: time, memory, tokens, calls."),
     "eval": Verb("eval", "Evaluate agents against users."),
+    "serve": Verb("serve", "Serve a user behind an OpenAI-compatible endpoint."),
+    "calibrate": Verb("calibrate", "Set simulated success against people's."),
+    "bench": Verb("bench", "Measure how human a user is."),
     "export": Verb("export", "Write episodes for other tools."),
+    "import": Verb("import_", "Make episodes of others' transcripts."),
     "view": Verb("view", "Show episodes in the terminal."),
     "report": Verb("report", "Make the report of stored results."),
 }

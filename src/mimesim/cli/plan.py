@@ -125,6 +125,11 @@ def _tell(plan: Plan) -> None:
         f"  {setting.shape.name} ({_scaled(setting.shape.parameters)} parameters), {setting.count} x "
         f"{setting.machine.name}{serving}, weights and optimizer {states}{sampled}"
     )
+    if plan.rows:
+        parts = ", ".join(f"{split.trained:,} {gym}" for gym, split in plan.rows.items())
+        whole = sum(split.trained for split in plan.rows.values())
+        held = sum(split.held for split in plan.rows.values())
+        say(f"  {whole:,} rows an epoch ({parts}), {held:,} held out, {plan.epochs:.2f} epochs")
     stdout().print(table("", ("  ", "fast", "point", "slow"), _rows(plan)))
     error = plan.error
     if error is not None:

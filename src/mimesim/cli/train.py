@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from mimesim.cli import convert
+from mimesim.cli import convert, reinforced
 from mimesim.cli.output import (
     BELOW_THRESHOLD,
     emit_json,
@@ -330,46 +330,8 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
     from mimesim.train.agent import train_agent
 
     result = train_agent(config, on_batch=bar.batches(config.batches))
-    first, last = _mean(result["curve"][:10]), _mean(result["curve"][-10:])
-    shown = ["unknown" if mean is None else f"{mean:.1%}" for mean in (first, last)]
-    text = (
-        f"training success {shown[0]} -> {shown[1]} (first and last 10 batches; user "
-        f"{result['user']}, judge {result['judge']}, seed {result['seed']}){_held_out(result)}"
-    )
-    measured = {"before": {"training_success": first}, "after": {"training_success": last}}
-    return f"{text}{_coached(result['csd'])}", {**result, **measured}
-
-
-def _held_out(result: Mapping[str, Any]) -> str:
-    """Tell the best validation, where there was one, and what the run cost."""
-    validation, usage, text = result["validation"], result["usage"], ""
-    if validation and validation["best"]:
-        best = validation["best"]
-        early = ", stopped early" if result["stopped_early"] else ""
-        text = (
-            f"\nheld-out training tasks: best reward {best['reward']:.3f}, success "
-            f"{best['success']:.1%} after batch {best['batch']} (greedy, n = {best['episodes']:.0f}; "
-            f"the {validation['kept']} weights are kept{early})"
-        )
-    spent = [f"{usage[f'{s}_calls']:.0f} {s} calls" for s in _SIDES if f"{s}_calls" in usage]
-    cost = sum(value for key, value in usage.items() if key.endswith("_cost"))
-    if spent:
-        text += f"\n{', '.join(spent)}" + (f", ${cost:.2f}" if cost else "")
-    return text
-
-
-def _coached(csd: Mapping[str, Any]) -> str:
-    """Tell what came of the notes, where there were any."""
-    if not csd:
-        return ""
-    notes = csd["notes"]
-    experimental = " (experimental)" if csd["experimental"] else ""
-    text = (
-        f"\nCSD {csd['estimator']}{experimental}, alpha {csd['alpha']:g}, coach {csd['coach']}: "
-        f"{notes['written']} notes of {notes['asked']} asked for ({notes['none']} NONE, "
-        f"{notes['failed']} failed, {notes['leaked']} leaked)"
-    )
-    return f"{text}, mean gap {csd['gap_mean']:+.3f} nats" if "gap_mean" in csd else text
+    text, measured = reinforced.outcome(result)
+    return text, {**result, **measured}
 
 
 def _show(config: Any, *, json: bool) -> None:
@@ -381,44 +343,6 @@ def _show(config: Any, *, json: bool) -> None:
         return
     for key, value in configs.flatten(resolved):
         stdout().print(f"{key} = {value!r}")
-
-
-def _mean(rows: Sequence[dict[str, float]]) -> float | None:
-    values = [row["episode/success"] for row in rows if "episode/success" in row]
-    return sum(values) / len(values) if values else None
-
-
-def _numbers(log: Any) -> str:
-    """Return the numbers of a `train.agent.BatchLog` in words, each after a comma."""
-    values = log.values
-    # Without a reward every rollout failed.
-    parts = [f"reward {values['reward']:.2f}" if "reward" in values else "no reward"]
-    if "episode/success" in values:
-        parts.insert(0, f"success {values['episode/success']:.0%}")
-    if "validation/reward" in values:
-        parts.append(f"held out {values['validation/reward']:.2f}")
-    if "episode/turns" in values:
-        parts.append(f"{values['episode/turns']:.1f} turns")
-    if "completions/mean_length" in values:
-        parts.append(f"{values['completions/mean_length']:.0f} tokens")
-    if values.get("episode/gated"):
-        parts.append(f"{values['episode/gated']:.0%} malformed")
-    if values.get("credit/invalid"):
-        parts.append(f"{values['credit/invalid']:.0f} failed")
-    if "csd/gate_mean" in values:
-        parts.append(f"gate {values['csd/gate_mean']:.2f}")
-    parts += [_calls(side, values) for side in _SIDES if f"usage/{side}_calls" in values]
-    parts.append(f"{log.seconds:.1f} s")
-    return "".join(f", {part}" for part in parts)
-
-
-_SIDES = ("user", "judge", "coach")
-
-
-def _calls(side: str, values: Mapping[str, float]) -> str:
-    cost = values.get(f"usage/{side}_cost")
-    dollars = f" (${cost:.4f})" if cost else ""
-    return f"{values[f'usage/{side}_calls']:.0f} {side} calls{dollars}"
 
 
 class _Bar:
@@ -449,7 +373,7 @@ class _Bar:
         """Return what takes a `train.agent.BatchLog` of a run of `total` batches."""
 
         def tell(log: Any) -> None:
-            text = f"batch {log.batch}/{total}{_numbers(log)}"
+            text = f"batch {log.batch}/{total}{reinforced.batch(log)}"
             if log.batch:
                 self._update(log.batch / total, text)
             for line in log.told:

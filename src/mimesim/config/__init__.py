@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mimesim import jsonio
-from mimesim.config.build import SECRET, Builder
+from mimesim.config.build import SECRET, Builder, unwrapped
 from mimesim.config.sources import (
     Source,
     apply_environment,
@@ -169,6 +169,18 @@ def from_options(cls: type[T], options: Mapping[str, Any] | None, *, where: str)
     if builder.problems:
         raise builder.problems[0]
     return typing.cast(T, value)
+
+
+def plain_overrides(texts: Sequence[str]) -> dict[str, Any]:
+    """Return `dotted.key=value` texts as tables of plain values, where no class says what fits.
+
+    Raises:
+        ConfigError: one is no key=value.
+    """
+    tree: dict[str, Any] = {}
+    for text in texts:
+        apply_override(tree, text)
+    return {key: unwrapped(value) for key, value in tree.items()}
 
 
 def check(

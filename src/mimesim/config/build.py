@@ -25,11 +25,12 @@ SECRET = re.compile(
 """Names of keys whose values are never shown."""
 
 
-def _unwrapped(value: Any) -> Any:
+def unwrapped(value: Any) -> Any:
+    """Return a tree of `Raw` leaves as plain values."""
     if isinstance(value, dict):
-        return {key: _unwrapped(inner) for key, inner in value.items()}
+        return {key: unwrapped(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_unwrapped(inner) for inner in value]
+        return [unwrapped(inner) for inner in value]
     return value.value if isinstance(value, Raw) else value
 
 
@@ -105,7 +106,7 @@ class Builder:
         if origin is dict or (isinstance(origin, type) and issubclass(origin, Mapping)):
             return self._mapping(arguments, value, path)
         if hint in (Any, object):
-            return _unwrapped(value)
+            return unwrapped(value)
         if isinstance(value, dict | list):
             kind = "table" if isinstance(value, dict) else "list"
             return self._add(f"{'.'.join(path)!r} is a {kind}", value, path, _name(hint))

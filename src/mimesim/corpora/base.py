@@ -146,6 +146,8 @@ class Format:
         files: endings of the files of a folder that are read, e.g. (".json",); empty = every
             kind that `places` can read.
         options: names of the options that `convert` knows.
+        messages: one raw value -> the list that `formats.transcripts` reads, tools included, for
+            episodes; None = what was said is all there is.
     """
 
     info: CorpusInfo
@@ -155,6 +157,7 @@ class Format:
     splits_lists: bool = True
     files: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    messages: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

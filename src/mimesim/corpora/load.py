@@ -61,8 +61,11 @@ CORPORA = Registry(
             "osim-midtrain": "osim_midtrain",
             "osim-post": "osim_post",
             "realusersim": "realusersim",
+            "prism": "prism",
             "tau-usi": "tau_usi",
             "thoughts-pack": "thoughts_pack",
+            "verifiers": "verifiers_traces",
+            "inspect": "inspect_log",
         }.items()
     },
     group="corpora",
@@ -192,10 +195,15 @@ def converted(
 
 
 def forbids_training(value: Any) -> bool:
-    """Tell whether a raw value bears terms of its own that forbid training, as our rows do."""
+    """Tell whether a raw value forbids training: by terms of its own, as our rows, or by its shape.
+
+    The people's sessions of tau-USI are known by their fields, whatever the file is called.
+    """
     if not isinstance(value, Mapping):
         return False
-    return value.get("training_allowed") == "no" or value.get("evaluation_only") is True
+    if value.get("training_allowed") == "no" or value.get("evaluation_only") is True:
+        return True
+    return format_of("tau-usi").claims(value)
 
 
 def check_rights(info: CorpusInfo) -> None:

@@ -104,6 +104,33 @@ def _count(total: Counter[str], row: Mapping[str, Any], tokens: CountTokens | No
         total["user_tokens"] += mine * size
 
 
+def write_table(rows: list[dict[str, Any]], kinds: Mapping[str, type], path: Path) -> None:
+    """Write flat rows as one parquet file whose columns have one type, whatever the rows hold.
+
+    Args:
+        rows: values by column; None = unknown.
+        kinds: column -> str, int or float, in order.
+        path: the file; what is there is replaced.
+
+    Raises:
+        MissingExtraError: the extra `data` is not installed.
+        EnvironmentFault: the place is not writable.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError.for_extra("writing parquet", "data") from error
+    types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in kinds.items()])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise jsonio.disk_fault(path, error) from error
+    with whole_file(path) as unfinished:
+        parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), unfinished)
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a name for the unfinished file, and rename it once it is whole.

@@ -147,9 +147,28 @@ MARKERS: dict[str, UserAction] = {
 }
 """Every marker that simulators of the field end with, and what it means."""
 
+_WAYS = (UserAction.END, UserAction.TRANSFER, UserAction.OUT_OF_SCOPE)
+
+DIALECTS: Mapping[str, Mapping[UserAction, str]] = {
+    "plain": {},
+    "tau": dict.fromkeys(_WAYS, END_MARKER),
+    "tau2": {
+        UserAction.END: END_MARKER,
+        UserAction.TRANSFER: "###TRANSFER###",
+        UserAction.OUT_OF_SCOPE: "###OUT-OF-SCOPE###",
+    },
+    "verifiers": dict.fromkeys(_WAYS, "###DONE###"),
+    "adk": dict.fromkeys(_WAYS, "</finished>"),
+    "collabllm": dict.fromkeys(_WAYS, "[[TERMINATE CHAT]]"),
+    "realusersim": dict.fromkeys(_WAYS, "/close"),
+    "userlm": dict.fromkeys(_WAYS, USERLM_MARKER),
+}
+"""Harness -> what it reads each way of leaving from; `plain` ones read a field, no marker."""
+
 LEAST_MARKER = "at least 4 characters, one of them no letter, digit or blank"
 """What a marker must be like, in words; `usable_marker` decides."""
 
+_ENDS = tuple(MARKERS)
 _AROUND = "`'\"*"
 """Signs that may stand around a marker without changing what was meant."""
 
@@ -214,3 +233,17 @@ def _apart(marker: str) -> re.Pattern[str]:
     signs = re.escape(_AROUND)
     alone = rf"^[ \t{signs}]*{spaced}[ \t.!{signs}]*$"
     return re.compile(rf"(?<![^\s{signs}([]){re.escape(marker)}(?![\w/-])|{alone}", re.MULTILINE)
+
+
+def cut_markers(text: str) -> str:
+    """Return a stored text without the marker at its end, even where it is glued to the last word.
+
+    Unlike a live text, a stored one has no user that could be told to spell it right. A marker
+    that ends like a word must stand apart: people write "open/close".
+    """
+    text = text.strip()
+    for marker in MARKERS if text.endswith(_ENDS) else ():
+        rest = text.removesuffix(marker)
+        if rest != text and (not marker[-1].isalnum() or not rest or rest[-1].isspace()):
+            text = rest.strip()
+    return text

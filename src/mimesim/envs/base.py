@@ -38,6 +38,7 @@ class AgentAction:
             the action format reads them again.
         reply: in a task, the user model's whole reply with its private thought: for the judge of
             the few behaviors that may read it, never for the other side.
+        ends: these are the agent's last words in a conversation (`AgentEnd`); never read from text.
     """
 
     choice: Choice
@@ -48,6 +49,14 @@ class AgentAction:
     raw: bool = False
     calls: tuple[ToolCall, ...] = field(default=(), compare=False, repr=False)
     reply: Reply | None = field(default=None, compare=False, repr=False)
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnd:
+    """What a callable agent returns to end a conversation with these last words."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +247,8 @@ class AgentMove:
         action: set when the agent already speaks typed actions (scripted agents).
         reasoning: private to the agent; stored apart, never shown to the user.
         finish_reason: `length` = cut by the token cap.
+        activity: what the agent did with tools of its own before it spoke; the record and the agent
+            itself keep it, the user never sees it.
     """
 
     text: str
@@ -245,6 +256,7 @@ class AgentMove:
     reasoning: str = ""
     usage: Usage = Usage()
     finish_reason: str = "stop"
+    activity: tuple[PublicMessage, ...] = ()
 
 
 class Agent(Protocol):

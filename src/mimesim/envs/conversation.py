@@ -1,13 +1,13 @@
-"""A conversation without a gym: a person of a scenario file talks to an agent until one is done.
+"""A conversation without a gym: a person of a scenario talks to an agent until one is done.
 
-There is nothing to act on and nothing to win; what counts is the transcript, which judges and
-metrics read. Whatever the agent writes is said. The user opens and ends it (`end.grace`); the number
-of user messages is limited by the scenario, by the run, or by `MAX_TURNS`.
+There is nothing to act on; what counts is the transcript, which checks, judges and metrics read.
+Whatever the agent writes is said. The user opens and ends it (`end.grace`), or the agent does by an
+`AgentEnd`; the number of user messages is limited by the scenario, by the run, or by `MAX_TURNS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,22 +58,36 @@ def read_scenarios(path: Path | str) -> list[Task]:
     Raises:
         DataError: a missing file, a damaged line, an id twice, or something nobody can play.
     """
+    tasks = tasks_of((f"{path}:{line.number}", line.value) for line in jsonio.read_jsonl(path))
+    if not tasks:
+        raise DataError("no scenario in the file", where=str(path))
+    return tasks
+
+
+def tasks_of(scenarios: Iterable[tuple[str, Any]]) -> list[Task]:
+    """Return one task per scenario, in order.
+
+    Args:
+        scenarios: where each stands, and its JSON values.
+
+    Raises:
+        DataError: as `read_scenarios`.
+    """
     tasks: list[Task] = []
-    seen: dict[str, int] = {}
-    for line in jsonio.read_jsonl(path):
-        where = f"{path}:{line.number}"
-        refuse_row(line.value, where)
-        scenario = Scenario.from_json(line.value, where)
+    seen: dict[str, str] = {}
+    for where, value in scenarios:
+        refuse_row(value, where)
+        scenario = Scenario.from_json(value, where)
         for name in ("history", "tools"):
-            if line.value.get(name):
+            if value.get(name):
                 raise DataError(
                     f"a conversation cannot be played with {name!r}",
                     where=where,
                     expected="a scenario that begins with the user and has no tools",
                 )
-        first = seen.setdefault(scenario.id, line.number)
-        if first != line.number:
-            raise DataError(f"id {scenario.id!r} stands in line {first} too", where=where)
+        first = seen.setdefault(scenario.id, where)
+        if first != where:
+            raise DataError(f"id {scenario.id!r} stands at {first} too", where=where)
         tasks.append(
             Task(
                 gym=NO_GYM,
@@ -84,8 +98,6 @@ def read_scenarios(path: Path | str) -> list[Task]:
                 hidden={"scenario": scenario.to_json()},
             )
         )
-    if not tasks:
-        raise DataError("no scenario in the file", where=str(path))
     return tasks
 
 
@@ -158,6 +170,9 @@ class Talk:
             return _result((), None, StopReason.AGENT_INVALID, Party.AGENT, valid=False)
         said = PublicMessage(Role.AGENT, action.content)
         state = replace(self._state, history=(*self._state.history, said))
+        if action.ends:
+            self._state = replace(state, done=True)
+            return _result((), None, StopReason.AGENT_STOP, Party.AGENT)
         if state.left is not None:
             self._state = replace(state, done=True)
             return _result((), None, LEAVING[state.left], Party.USER)

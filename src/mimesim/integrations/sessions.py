@@ -291,6 +291,10 @@ class Loop:
         """Run a coroutine to its end."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
+    async def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end, without blocking the caller's own loop."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
     def close(self) -> None:
         """Stop; twice is harmless."""
         self._end()

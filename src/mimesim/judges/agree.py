@@ -209,14 +209,23 @@ def rated_rows(path: Path | str, *, seed: int = 0) -> list[Row]:
     Raises:
         DataError: a line that is no rated pair.
     """
+    return [
+        Row(("human", "judge"), ALL, metric, compare(*_columns(own), seed=seed))
+        for metric, own in rated_pairs(path).items()
+    ]
+
+
+def rated_pairs(path: Path | str) -> dict[str, list[tuple[float | None, float | None]]]:
+    """Return metric -> (person, judge) of a file of rated pairs, in file order.
+
+    Raises:
+        DataError: a line that is no rated pair.
+    """
     pairs: dict[str, list[tuple[float | None, float | None]]] = {}
     for line in jsonio.read_jsonl(path):
         metric, pair = _rated(line.value, f"{path}:{line.number}")
         pairs.setdefault(metric, []).append(pair)
-    return [
-        Row(("human", "judge"), ALL, metric, compare(*_columns(own), seed=seed))
-        for metric, own in pairs.items()
-    ]
+    return pairs
 
 
 def _columns(

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from mimesim.seeds import generator
 from mimesim.stats import Interval, wilson
+from mimesim.stats.correlations import Pairs, spearman
 
 L = TypeVar("L", bound=Hashable)
-Pairs = Sequence[tuple[float, float]]
 
 DRAWS = 500
 THRESHOLD = 0.5
@@ -138,11 +138,6 @@ def compare(
     )
 
 
-def spearman(pairs: Pairs) -> float | None:
-    """Return the rank correlation, ties at their mean rank; None where a side does not vary."""
-    return _pearson(_ranks([a for a, _ in pairs]), _ranks([b for _, b in pairs]))
-
-
 def interval(
     pairs: Pairs, statistic: Callable[[Pairs], float | None], seed: int, draws: int = DRAWS
 ) -> Interval:
@@ -192,26 +187,3 @@ def _grade(score: float) -> int:
 
 def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for place in order[start:end]:
-            ranks[place] = (start + end - 1) / 2
-        start = end
-    return ranks
-
-
-def _pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
-    a, b = _mean(first), _mean(second)
-    if a is None or b is None:
-        return None
-    left, right = [x - a for x in first], [y - b for y in second]
-    size = math.sqrt(math.fsum(x * x for x in left) * math.fsum(y * y for y in right))
-    return math.fsum(x * y for x, y in zip(left, right, strict=True)) / size if size else None

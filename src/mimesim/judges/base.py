@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from mimesim.dialogue.types import Identity, Usage
 from mimesim.errors import JudgeError
@@ -19,6 +19,12 @@ from mimesim.errors import JudgeError
 T = TypeVar("T", bound=BaseModel)
 Rule = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 """Inputs -> the verdict as JSON values, or None where the rule is silent."""
+
+
+class Prose(BaseModel):
+    """The schema of a question whose answer is free text, e.g. a comparison to be read later."""
+
+    text: str = Field(min_length=1)
 
 
 @dataclass(frozen=True, slots=True)

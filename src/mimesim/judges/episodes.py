@@ -70,8 +70,7 @@ def dialogue_of(episode: Episode) -> Dialogue:
 
 
 def _of_gym(episode: Episode, private: Mapping[str, Any]) -> Performance | Unjudged:
-    planned = {str(use["id"]): use.get("params", {}) for use in private.get("behavior") or []}
-    played = _played(episode.user.name if episode.user else "", planned)
+    played = played_by(episode)
     if played is None or len(played) > 1:
         return Unjudged("several_behaviors")
     behavior = next(iter(played), None)
@@ -93,12 +92,18 @@ def _of_gym(episode: Episode, private: Mapping[str, Any]) -> Performance | Unjud
     )
 
 
-def _played(user: str, planned: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return behavior -> parameters of what was played; None = a mixture that no id names.
+def played_by(episode: Episode) -> Mapping[str, Any] | None:
+    """Return behavior -> parameters of what its customer played; None = unknown, or a mixture.
 
     A scripted user of a fixed kind does as its kind does, whatever its scenario says; parameters
-    are known only where the two agree.
+    are known only where the two agree. A public copy does not tell.
     """
+    if episode.private is None:
+        return None
+    planned: dict[str, Any] = {
+        str(use["id"]): use.get("params", {}) for use in episode.private.get("behavior") or []
+    }
+    user = episode.user.name if episode.user else ""
     kind = user.removeprefix(_SCRIPTED)
     if not user.startswith(_SCRIPTED) or kind == _AS_PLANNED:
         return planned

@@ -66,7 +66,7 @@ def read_dialogues(source: str, *, limit: int | None = None) -> list[Dialogue]:
     path = Path(source)
     inside = path / "episodes.jsonl"
     file = inside if inside.is_file() else path
-    if file.is_file() and _holds_episodes(file):
+    if file.is_file() and holds_episodes(file):
         found = (dialogue_of(episode) for episode in itertools.islice(read_file(file), limit))
         return list(found)
     corpus = open_corpus(source, limit=limit, strict=False)
@@ -79,7 +79,8 @@ def read_dialogues(source: str, *, limit: int | None = None) -> list[Dialogue]:
     ]
 
 
-def _holds_episodes(file: Path) -> bool:
+def holds_episodes(file: Path) -> bool:
+    """Tell whether a file holds native episodes, by its first line."""
     if ".jsonl" not in file.suffixes:
         return False
     try:
@@ -143,6 +144,11 @@ def agreements(
         if any(one for side in pair for one in side):
             out[behavior] = compare(*pair, seed=seed)
     return out
+
+
+def labels_of(one: Stored) -> frozenset[str] | None:
+    """Return the behaviors that show in a conversation; None without a verdict."""
+    return None if one.value is None else frozenset(x["behavior"] for x in _labels(one))
 
 
 def _labels(one: Stored) -> list[Mapping[str, Any]]:

@@ -27,6 +27,8 @@ REGISTRY = Registry(
 """Kinds of judges. A factory takes the words after the colon and the options."""
 
 
+SELF = "self"
+"""What a recipe calls every user's own model, where it names the judge."""
 _NEEDS = ("identity", "judge", "aclose")
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, model_validator
 from mimesim import jsonio, prompts
 from mimesim.dialogue.types import PublicMessage
 from mimesim.errors import ContextExceeded
-from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, Skipped, Verdict
+from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, Prose, Skipped, Verdict
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.models.cache import Cached, CacheStore, complete
 from mimesim.models.load import ModelParty
@@ -154,6 +154,8 @@ class RubricJudge(ModelParty):
             thinking=settings.thinking,
         )
         try:
+            if issubclass(request.schema, Prose):
+                return await self._told(request, sampling)
             answer = await ask(
                 self._asked(request),
                 self._messages(request),
@@ -172,14 +174,29 @@ class RubricJudge(ModelParty):
         if self._store is not None:
             self._store.close()
 
+    async def _told(self, request: JudgeRequest[Any], sampling: Sampling) -> JudgeResult[Any]:
+        """Take the answer as prose; one that was cut or stayed empty is none."""
+        asked = self._asked(request, complete)
+        found = await asked.chat(self._messages(request), sampling)
+        text = visible(found).strip()
+        refused = found.finish_reason == "content_filter" or _REFUSAL.match(text)
+        if text and found.finish_reason != "length" and not refused:
+            value = request.schema(text=text)
+            return Verdict(value, raw=found.text, usage=found.usage, cached=found.cached)
+        none = Skipped("refused") if refused else Failed("the answer is cut or empty")
+        return replace(none, raw=found.text, attempts=1, usage=found.usage)
+
     def _messages(self, request: JudgeRequest[Any]) -> list[ChatMessage]:
+        prose = issubclass(request.schema, Prose)
         schema = jsonio.dumps(request.schema.model_json_schema(), sort_keys=True)
         return [
-            ChatMessage("system", prompts.render(_FRAME, schema=schema)),
+            ChatMessage("system", prompts.render(_FRAME, schema="" if prose else schema)),
             ChatMessage("user", prompts.render(f"judge/{request.kind}", **request.inputs)),
         ]
 
-    def _asked(self, request: JudgeRequest[T]) -> ChatModel:
+    def _asked(
+        self, request: JudgeRequest[T], accept: Callable[[Completion], bool] | None = None
+    ) -> ChatModel:
         """Return the model behind the cache; only answers that hold a verdict are kept."""
         if self._store is None:
             return self._model
@@ -191,7 +208,7 @@ class RubricJudge(ModelParty):
                 return False
             return complete(completion)
 
-        cached = Cached(self._model, self._store, accept=readable)
+        cached = Cached(self._model, self._store, accept=accept or readable)
         return cached.at(trial=request.trial)
 
 

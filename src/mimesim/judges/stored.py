@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from mimesim import jsonio, seeds
-from mimesim.dialogue.types import Identity
+from mimesim.dialogue.types import Identity, Usage
 from mimesim.errors import ContextExceeded, DataError, InfraError
 from mimesim.judges.base import Failed, Judge, JudgeResult, Verdict
 from mimesim.judges.load import make_judge
@@ -23,6 +23,7 @@ from mimesim.models.load import preflight
 
 SCHEMA = "mimesim.verdict/1"
 SCORED, FAILED, REFUSED, SKIPPED = "scored", "failed", "refused", "skipped"
+_COSTS = {entry.name for entry in fields(Usage)}
 _STATES = (SCORED, FAILED, REFUSED, SKIPPED)
 
 
@@ -37,6 +38,9 @@ class Stored:
         judge: door name; `judge_key` tells its settings apart, `text_key` what it read.
         value: the verdict as JSON values; None unless it was scored.
         reason: why there is none.
+        order: which text stood first, `AB` = the subject's; empty where nothing is ordered.
+        sample: repetition of the same question.
+        usage: what it cost, as `dialogue.types.Usage` names it; empty where no model was called.
     """
 
     item: str
@@ -49,11 +53,15 @@ class Stored:
     judge_key: str = ""
     text_key: str = ""
     raw: str = field(default="", repr=False)
+    order: str = ""
+    sample: int = 0
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the line, its private side apart."""
         body = {"schema": SCHEMA, **asdict(self)}
         raw = body.pop("raw")
+        body = {k: v for k, v in body.items() if v or k not in ("order", "sample", "usage")}
         return body | ({"private": {"judge": raw}} if raw else {})
 
     @classmethod
@@ -65,15 +73,26 @@ class Stored:
         """
         if not isinstance(value, dict) or value.get("schema") != SCHEMA:
             raise DataError("no stored verdict", where=where, expected=f"the schema {SCHEMA!r}")
-        texts = ("item", "kind", "judge", "state", "reason", "judge_key", "text_key")
+        texts = ("item", "kind", "judge", "state", "reason", "judge_key", "text_key", "order")
         wrong = [key for key in texts if not isinstance(value.get(key, ""), str)]
         wrong += [key for key in texts[:4] if not value.get(key)]
+        sample = value.get("sample", 0)
+        wrong += [] if type(sample) is int and sample >= 0 else ["sample"]
         scored = value.get("state") == SCORED
         if wrong or value["state"] not in _STATES or scored != isinstance(value.get("value"), dict):
             place = wrong[0] if wrong else "state or value"
             raise DataError(f"{place} is missing or of a wrong kind", where=where)
+        usage = value.get("usage", {})
+        if not isinstance(usage, dict) or not usage.keys() <= _COSTS:
+            raise DataError("usage is of a wrong kind", where=where)
         given = {key: value.get(key, "") for key in texts}
-        return cls(behavior=value.get("behavior"), value=value.get("value"), **given)
+        return cls(
+            behavior=value.get("behavior"),
+            value=value.get("value"),
+            sample=sample,
+            usage=usage,
+            **given,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +102,7 @@ class Work:
     Attributes:
         text_key: fingerprint of what the judge reads.
         ask: puts it; of what is not to be judged, a `Skipped` without asking anybody.
+        order, sample: see `Stored`.
     """
 
     item: str
@@ -90,6 +110,8 @@ class Work:
     text_key: str
     ask: Callable[[], Awaitable[JudgeResult[Any]]]
     behavior: str | None = None
+    order: str = ""
+    sample: int = 0
 
 
 def judge_key(identity: Identity) -> str:
@@ -148,6 +170,8 @@ class Verdicts:
                 work.behavior,
                 judge_key=judge_key(judge),
                 text_key=work.text_key,
+                order=work.order,
+                sample=work.sample,
             )
             known = self._known.get(_key(blank))
             if known is not None:
@@ -226,6 +250,8 @@ async def _asked(work: Work, blank: Stored) -> Stored:
         return replace(blank, state=FAILED, reason="unreachable")
     except ContextExceeded:
         return replace(blank, state=FAILED, reason="context_exceeded")
+    spent = {name: amount for name, amount in asdict(result.usage).items() if amount}
+    blank = replace(blank, usage=spent)
     if isinstance(result, Verdict):
         value = result.value.model_dump(mode="json")
         return replace(blank, state=SCORED, value=value, raw=result.raw)
@@ -235,5 +261,5 @@ async def _asked(work: Work, blank: Stored) -> Stored:
     return replace(blank, state=state, reason=result.reason, raw=result.raw)
 
 
-def _key(one: Stored) -> tuple[str, str, str, str]:
-    return (one.item, one.kind, one.judge_key, one.text_key)
+def _key(one: Stored) -> tuple[str, str, str, str, str, int]:
+    return (one.item, one.kind, one.judge_key, one.text_key, one.order, one.sample)

@@ -186,7 +186,7 @@ def make_chat_model(name: str, *, options: Mapping[str, Any] | None = None) -> C
 def make_token_model(name: str, *, options: Mapping[str, Any] | None = None) -> TokenModel:
     """Make the token model that `name` says: `tiny:<path>`, `policy:<path>` or `openai:…`.
 
-    An endpoint needs the option `tokenizer`: path or id of the policy's tokenizer.
+    An endpoint needs the option `tokenizer`: the policy's tokenizer, or its path or id.
 
     Raises:
         UnknownNameError, UsageError, ConfigError, MissingExtraError: as `make_chat_model`.
@@ -210,7 +210,7 @@ def make_openai_tokens(rest: str, options: Mapping[str, Any]) -> TokenModel:
     model, url = _address(rest)
     given = dict(options)
     tokenizer = given.pop("tokenizer", None)
-    if not isinstance(tokenizer, str) or not tokenizer:
+    if not tokenizer:
         raise ConfigError(
             "a token model behind an endpoint needs the option 'tokenizer'",
             where=f"openai:{model}",
@@ -218,7 +218,9 @@ def make_openai_tokens(rest: str, options: Mapping[str, Any]) -> TokenModel:
         )
     settings = EndpointOptions.read(given, f"openai:{model}")
     _need_torch("tokenizer")
-    codec = _CODEC.load("codec")(_CODEC.load("tokenizer").from_pretrained(tokenizer))
+    if isinstance(tokenizer, str):
+        tokenizer = _CODEC.load("tokenizer").from_pretrained(tokenizer)
+    codec = _CODEC.load("codec")(tokenizer)
     bounds = TokenBounds(codec.size, codec.end_id)
     return VLLMTokens(model, url, settings, codec=codec, bounds=bounds)
 

@@ -31,11 +31,17 @@ def render(found: RunRecord | EpisodeFile) -> str:
         DataError: a conversation of the record is not a valid episode.
     """
     if isinstance(found, RunRecord):
-        return _page("record.html.jinja", page=record_page(found))
-    return _page("episodes.html.jinja", script=_text("filter.js"), page=episodes_page(found))
+        return page_of("record.html.jinja", page=record_page(found))
+    return page_of("episodes.html.jinja", script=_text("filter.js"), page=episodes_page(found))
 
 
-def _page(template: str, *, script: str = "", **values: Any) -> str:
+def drawing(template: str, **values: Any) -> str:
+    """Return a drawing that stands alone, as SVG text."""
+    return printable(_environment().get_template(template).render(**values))
+
+
+def page_of(template: str, *, script: str = "", **values: Any) -> str:
+    """Return the page that one of our templates makes of `values`; equal input, equal bytes."""
     style = _text("style.css")
     text = (
         _environment()

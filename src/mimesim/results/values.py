@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 
@@ -80,6 +80,15 @@ class Estimate:
     def of(cls, interval: IntervalLike) -> Estimate:
         """Record an interval of `stats`."""
         return cls(interval.value, interval.low, interval.high, interval.n, interval.method)
+
+    def times(self, factor: float) -> Estimate:
+        """Return the same in another unit, e.g. a fraction in percent by 100."""
+        value, low, high = (
+            None if v is None else v * factor for v in (self.value, self.low, self.high)
+        )
+        if factor < 0:
+            low, high = high, low
+        return replace(self, value=value, low=low, high=high)
 
     @property
     def resolved(self) -> bool:

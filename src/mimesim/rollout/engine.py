@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,6 +67,7 @@ class Cast:
     Attributes:
         make_gym: makes the gym of one episode around its user (None where no user is named).
         judge: who judges, for the records; the judge itself is inside the gym.
+        grade: decides on an episode that its gym leaves open; None = nothing is left open.
     """
 
     agent: AgentSource
@@ -74,6 +75,7 @@ class Cast:
     action_format: ActionFormat
     user: UserSource | None = None
     judge: Identity | None = None
+    grade: Callable[[Episode], Awaitable[Episode]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,8 @@ class _Engine:
             else:
                 self._failures.append(episode)
             self._tell(EpisodeRetried(episode))
+        if self._cast.grade is not None:
+            episode = await self._cast.grade(episode)
         if self._store is not None:
             self._store.add(episode)
         self._done[episode.id] = episode

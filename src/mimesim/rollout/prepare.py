@@ -18,6 +18,7 @@ from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, SHARE, check_ranges
 from mimesim.dialogue.types import Identity
 from mimesim.envs.actions import get_format
+from mimesim.envs.agents.callables import given_agent
 from mimesim.envs.agents.load import GymAgents, make_agent
 from mimesim.envs.base import AgentSource, GymEnv, Task
 from mimesim.envs.conversation import read_scenarios
@@ -25,6 +26,7 @@ from mimesim.envs.load import NO_GYM, gym_spec, load_gym, load_tasks, make_gym
 from mimesim.errors import ConfigError, UsageError
 from mimesim.judges.base import Judge
 from mimesim.models.load import preflight
+from mimesim.rollout.driver import TurnHook
 from mimesim.rollout.engine import (
     Cast,
     EngineConfig,
@@ -34,9 +36,10 @@ from mimesim.rollout.engine import (
     run_episodes,
 )
 from mimesim.rollout.events import OnEvent
+from mimesim.rollout.grading import Grader, Verdict
 from mimesim.rollout.limits import Limits
 from mimesim.rollout.record import task_ref
-from mimesim.rollout.store import Plan, Store, episode_id
+from mimesim.rollout.store import Plan, Store, episode_id, run_id
 from mimesim.scenarios import behaviors
 from mimesim.seeds import derive
 from mimesim.users.base import User, UserSource
@@ -145,13 +148,36 @@ class Prepared:
                     stack.push_async_callback(party.aclose)
 
 
-def prepare(config: RunConfig) -> Prepared:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is here as an object, and needs no name; None = as the configuration says.
+
+    Attributes:
+        agent: a callable, a class or an `AgentSource`.
+        user: who plays the user.
+        tasks: the people of a conversation without a gym, of `envs.conversation.tasks_of`.
+        verdict: decides on success where the gym leaves it open.
+        label: tells apart runs that are otherwise the same.
+    """
+
+    agent: Any = None
+    user: UserSource | None = None
+    tasks: tuple[Task, ...] | None = None
+    verdict: Verdict | None = None
+    label: str = ""
+
+
+_NOTHING = Given()
+
+
+def prepare(config: RunConfig, given: Given = _NOTHING) -> Prepared:
     """Resolve names, load tasks and make the parties; no model is called.
 
     Raises:
         UsageError: an unknown name, a bad file, a party that cannot be made.
     """
-    config = _without_gym(config) if config.scenarios is not None else config
+    if config.scenarios is not None or given.tasks is not None:
+        config = _without_gym(config, own_agent=given.agent is None)
     profile = config.profile or load_gym(config.gym).profiles[0]
     spec = gym_spec(config.gym, profile)
     config = replace(config, profile=profile)
@@ -159,13 +185,21 @@ def prepare(config: RunConfig) -> Prepared:
     written = config.action_format or usual
     if config.judge is None and spec.needs_judge:
         config = replace(config, judge=_OFFLINE_JUDGE)
-    user = make_user(config.user, options=config.user_options) if spec.needs_user else None
+    if spec.scored and given.verdict is not None:
+        raise UsageError(
+            f"gym {config.gym!r} decides on success itself",
+            expected="no success function beside it",
+        )
+    user = _user(config, given) if spec.needs_user else None
     if config.behavior is not None:
         _check_plays(user, config.behavior)
-    tasks = _tasks(config)
+    tasks = _tasks(config, given.tasks)
     config = replace(config, split=config.split or tasks[0].split)
     judge = _judge(config)
-    agent = make_agent(config.agent, action_format=written, options=config.agent_options)
+    if given.agent is None:
+        agent = make_agent(config.agent, action_format=written, options=config.agent_options)
+    else:
+        agent = given_agent(given.agent, get_format(written))
     if isinstance(agent, GymAgents):
         agent.check(tasks[0])
 
@@ -180,10 +214,14 @@ def prepare(config: RunConfig) -> Prepared:
 
     if config.gym_options:
         gym(tasks[0], None)  # a wrong option is told before a folder is made
-    party = Cast(agent, gym, get_format(written), user, judge.identity if judge else None)
+    grade = None if spec.scored else Grader(given.verdict, judge).grade
+    party = Cast(agent, gym, get_format(written), user, judge.identity if judge else None, grade)
     pairs = ((task, trial) for trial in naturals() for task in tasks)
     jobs = tuple(Job(task, trial) for task, trial in islice(pairs, config.episodes))
-    return Prepared(config, jobs, party, _plan(config, written, party, jobs), judge)
+    plan = _plan(config, written, party, jobs)
+    if given.label:
+        plan = replace(plan, identity={**plan.identity, "label": given.label})
+    return Prepared(config, jobs, party, plan, judge)
 
 
 async def execute(
@@ -191,6 +229,7 @@ async def execute(
     *,
     store: Store | None = None,
     on_event: OnEvent | None = None,
+    hooks: tuple[TurnHook, ...] = (),
 ) -> RunSummary:
     """Check the endpoints, run everything that is not done yet, and close the sources.
 
@@ -200,9 +239,11 @@ async def execute(
     config = prepared.config
     engine = EngineConfig(
         seed=config.seed,
+        run_id=run_id(prepared.plan.identity),
         concurrency=config.concurrency,
         retries=config.retries,
         limits=config.limits,
+        hooks=hooks,
     )
     pending = store is None or any(
         episode_id(store.run_id, *pair) not in store.kept for pair in prepared.plan.pairs
@@ -217,8 +258,18 @@ async def execute(
         await prepared.aclose()
 
 
-def _without_gym(config: RunConfig) -> RunConfig:
+def _user(config: RunConfig, given: Given) -> UserSource:
+    if given.user is not None:
+        return given.user
+    return make_user(config.user, options=config.user_options)
+
+
+def _without_gym(config: RunConfig, *, own_agent: bool) -> RunConfig:
     """Return the configuration of a conversation without a gym.
+
+    Args:
+        config: what was asked for.
+        own_agent: whether the agent is the one that the configuration names.
 
     Raises:
         UsageError: it names what only a gym has.
@@ -230,7 +281,7 @@ def _without_gym(config: RunConfig) -> RunConfig:
             where="scenarios",
             expected=f"no {odd[0] if odd else 'gym'} beside it",
         )
-    if config.agent.partition(":")[0] in ("scripted", "oracle", "null"):
+    if own_agent and config.agent.partition(":")[0] in ("scripted", "oracle", "null"):
         raise UsageError(
             f"the agent {config.agent!r} belongs to a gym, and a scenario file is played without",
             expected="--agent python:<module:callable>, model:<model> or http:<url>",
@@ -238,17 +289,21 @@ def _without_gym(config: RunConfig) -> RunConfig:
     return replace(config, gym=NO_GYM)
 
 
-def _tasks(config: RunConfig) -> list[Task]:
+def _tasks(config: RunConfig, given: tuple[Task, ...] | None) -> list[Task]:
     """Return the tasks of the first round, at least one.
 
     Raises:
         UsageError: there is none, or a bad file.
     """
     needed = -(-config.episodes // config.trials)
-    return _load(config, needed) if config.behavior is None else _behaving(config, needed)
+    if config.behavior is not None:
+        return _behaving(config, needed, given)
+    return _load(config, needed, given)
 
 
-def _load(config: RunConfig, count: int) -> list[Task]:
+def _load(config: RunConfig, count: int, given: tuple[Task, ...] | None) -> list[Task]:
+    if given is not None:
+        return list(given[:count])
     if config.scenarios is not None:
         return read_scenarios(config.scenarios)[:count]
     return load_tasks(
@@ -261,7 +316,7 @@ def _load(config: RunConfig, count: int) -> list[Task]:
     )
 
 
-def _behaving(config: RunConfig, needed: int) -> list[Task]:
+def _behaving(config: RunConfig, needed: int, given: tuple[Task, ...] | None) -> list[Task]:
     """Return tasks whose person has the behavior that was asked for, in their usual order.
 
     Raises:
@@ -272,7 +327,7 @@ def _behaving(config: RunConfig, needed: int) -> list[Task]:
     wanted = _wanted(config.behavior)
     seen, count = -1, needed
     while True:
-        tasks = _load(config, count)
+        tasks = _load(config, count, given)
         fitting = [task for task in tasks if _behavior_ids(task) == wanted]
         most = _MOST_DRAWN if fitting else _FIRST_WITHIN
         if len(fitting) >= needed or len(tasks) == seen or len(tasks) > most:

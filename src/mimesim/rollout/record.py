@@ -159,6 +159,9 @@ class Recorder:
 
     def agent_move(self, move: AgentMove, action: AgentAction, latency: float) -> PublicMessage:
         """Write down the agent's message and return its public form."""
+        for done in move.activity:
+            self._append(done, self.header.agent)
+            self.history.append(done)
         message = as_message(action, move.text)
         turn = self._append(
             message, self.header.agent, finish_reason=move.finish_reason, latency_s=latency

@@ -7,7 +7,7 @@ are those that reviewers of simulated users share.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -106,6 +106,16 @@ def review(episodes: Iterable[Episode]) -> Review:
     return Review(number, messages, dict(sorted(stored.items())), tuple(findings))
 
 
+def review_talk(name: str, turns: Sequence[tuple[Role, str]]) -> tuple[Finding, ...]:
+    """Check the user's messages of a conversation of which only the words are known.
+
+    Args:
+        name: id of the conversation, for the findings.
+        turns: (user or agent, text) in order; a finding's `turn` is an index into them.
+    """
+    return tuple(_talk(name, list(enumerate(turns)), None))
+
+
 def scenario_of(episode: Episode) -> Scenario | None:
     """Return the user's scenario as far as the private side tells it; None = not there."""
     if not episode.private or not episode.private.get("goal"):
@@ -121,29 +131,41 @@ def scenario_of(episode: Episode) -> Scenario | None:
 
 
 def _check(episode: Episode) -> list[Finding]:
-    scenario = scenario_of(episode)
-    found: list[Finding] = []
-    own: list[str] = []
-    asked: set[str] = set()
-    heard = ""
-    for turn in episode.turns:
-        if turn.role is Role.AGENT and not is_blank(turn.content):
-            heard = turn.content
-            if scenario is not None:
-                asked |= set(briefing.asked_for(heard, list(scenario.facts)))
-        if not _is_user(turn):
-            continue
-        scene = replace(_situation(scenario, asked, opening=not own), own=own, agent_text=heard)
-        found += [
-            Finding(episode.id, turn.i, fault.guard, fault.hard, fault.detail)
-            for fault in _faults(turn, scene)
-        ]
-        own = [*own, turn.content]
+    said = [
+        (turn.i, (turn.role, turn.content))
+        for turn in episode.turns
+        if turn.role is Role.AGENT or _is_user(turn)
+    ]
+    found = _talk(episode.id, said, scenario_of(episode))
     stop = episode.stop
     early = stop.by is Party.USER and not episode.outcome.success and episode.counted
     if early and episode.turns_used <= _EARLY:
         detail = f"after {episode.turns_used} messages"
         found.append(Finding(episode.id, -1, "early_end", hard=False, detail=detail))
+    return found
+
+
+def _talk(
+    name: str, turns: Sequence[tuple[int, tuple[Role, str]]], scenario: Scenario | None
+) -> list[Finding]:
+    found: list[Finding] = []
+    own: list[str] = []
+    asked: set[str] = set()
+    heard = ""
+    for i, (role, text) in turns:
+        if is_blank(text):
+            continue
+        if role is Role.AGENT:
+            heard = text
+            if scenario is not None:
+                asked |= set(briefing.asked_for(heard, list(scenario.facts)))
+            continue
+        scene = replace(_situation(scenario, asked, opening=not own), own=own, agent_text=heard)
+        found += [
+            Finding(name, i, fault.guard, fault.hard, fault.detail)
+            for fault in _faults(text, scene)
+        ]
+        own = [*own, text]
     return found
 
 
@@ -155,9 +177,9 @@ def _situation(scenario: Scenario | None, asked: set[str], *, opening: bool) -> 
     )
 
 
-def _faults(turn: Turn, scene: Situation) -> list[Fault]:
-    found = list(check(turn.content, scene))
-    if mentions_marker(turn.content):
+def _faults(text: str, scene: Situation) -> list[Fault]:
+    found = list(check(text, scene))
+    if mentions_marker(text):
         found.append(Fault("marker", hard=True))
     return found
 

@@ -17,6 +17,7 @@ from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.errors import DataError
 from mimesim.registry import closest, unknown_name
 from mimesim.scenarios import reading
+from mimesim.scenarios.checks import checked
 
 GRANTED, DENIED, ESCALATED = "granted", "denied", "escalated"
 VERDICTS = (GRANTED, DENIED, ESCALATED)
@@ -121,7 +122,7 @@ class Scenario:
             script=reading.texts(raw, "script", where=where),
             tools=_tools(raw.get("tools"), where),
             end=end,
-            success=reading.mapping(raw, "success", where=where),
+            success=checked(reading.mapping(raw, "success", where=where), where),
             agent_context=reading.mapping(raw, "agent_context", where=where),
             max_turns=_max_turns(raw.get("max_turns"), where),
             tags=reading.texts(raw, "tags", where=where),

@@ -23,8 +23,12 @@ from mimesim.stats.intervals import (
 )
 from mimesim.stats.panels import Panel, holm, panel_means, sign_flip
 from mimesim.stats.scores import (
+    CUTS,
     Calibration,
+    NullEce,
+    difficulty_bin,
     ece,
+    null_ece,
     pass_k,
 )
 from mimesim.stats.texts import (
@@ -38,14 +42,17 @@ from mimesim.stats.texts import (
 )
 
 __all__ = [
+    "CUTS",
     "DRAWS",
     "Calibration",
     "Hierarchical",
     "Interval",
+    "NullEce",
     "PairedRun",
     "Panel",
     "SeedValue",
     "TextProfile",
+    "difficulty_bin",
     "distinct_n",
     "ece",
     "hdd",
@@ -54,6 +61,7 @@ __all__ = [
     "macro_mean_ci",
     "mattr",
     "mean_ci",
+    "null_ece",
     "paired_difference",
     "panel_means",
     "pass_k",

@@ -241,6 +241,23 @@ def hierarchical_paired(
     return Hierarchical(Interval(value, low, high, n, method), per_seed)
 
 
+def jackknife(value: float, without: Sequence[float], n: int) -> Interval:
+    """Return a statistic with a normal interval from its values without each cluster in turn.
+
+    Args:
+        value: of all.
+        without: of all but one cluster, one per cluster.
+        n: observations behind the value.
+    """
+    size = len(without)
+    if size < 3:
+        return Interval(value, None, None, n, f"no interval from {size} clusters")
+    mean = math.fsum(without) / size
+    spread = math.sqrt((size - 1) / size * math.fsum((one - mean) ** 2 for one in without))
+    half = _Z95 * spread
+    return Interval(value, value - half, value + half, n, f"jackknife over {size} clusters")
+
+
 def t_interval(values: Sequence[float]) -> Interval:
     """Return the mean over training seeds with Student's t interval (n - 1 degrees)."""
     n = len(values)
@@ -350,14 +367,25 @@ def resampled_means(
     """Yield chunks of (draws, runs): each run's mean over the same resampled clusters."""
     import numpy as np
 
-    size = len(sums)
+    for weight in resampled_weights(rng, len(sums), draws):
+        with np.errstate(invalid="ignore"):
+            yield (weight @ sums) / (weight @ counts)
+
+
+def resampled_weights(
+    rng: np.random.Generator, size: int, draws: int
+) -> Iterable[np.ndarray[Any, Any]]:
+    """Yield chunks of (draws, size): how often each of `size` clusters was drawn.
+
+    All chunks together are the one draw `rng.integers(0, size, size=(draws, size))`.
+    """
+    import numpy as np
+
     for start in range(0, draws, _CHUNK):
         rows = min(_CHUNK, draws - start)
         picked = rng.integers(0, size, size=(rows, size))
         flat = (picked + size * np.arange(rows)[:, None]).ravel()
-        weight = np.bincount(flat, minlength=rows * size).reshape(rows, size)
-        with np.errstate(invalid="ignore"):
-            yield (weight @ sums) / (weight @ counts)
+        yield np.bincount(flat, minlength=rows * size).reshape(rows, size)
 
 
 def _t_mass(angle: float, degrees: int) -> float:

@@ -5,13 +5,17 @@ Plain Python; the same counts for people and for models.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from mimesim.stats.intervals import Interval, jackknife
+
 _WORD = re.compile(r"\w+")
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 
 
 def words(text: str) -> list[str]:
@@ -61,6 +65,47 @@ def distinct_n(tokens: Sequence[str], n: int) -> float:
     """Return distinct n-grams over all n-grams; 0 without any."""
     grams = ngrams(tokens, n)
     return len(set(grams)) / len(grams) if grams else 0.0
+
+
+_SURFACE = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|[^\w\s]")
+
+
+def surface_tokens(text: str) -> frozenset[str]:
+    """Return the set of lower-cased words, CJK characters and single marks of `text`."""
+    return frozenset(_SURFACE.findall(text.lower()))
+
+
+def diversity(sets: Sequence[frozenset[str]]) -> float | None:
+    """Return 1 - the mean Jaccard index over all pairs of token sets; None below two of them.
+
+    Empty sets are left out: somebody who said nothing is like nobody.
+    """
+    return diversity_ci(sets, range(len(sets))).value
+
+
+def diversity_ci(sets: Sequence[frozenset[str]], clusters: Sequence[Hashable]) -> Interval:
+    """Return the diversity of token sets with a jackknife interval over clusters.
+
+    A bootstrap would put copies of a text beside it and find less diversity than there is.
+    """
+    kept = [(one, key) for one, key in zip(sets, clusters, strict=True) if one]
+    count = math.comb(len(kept), 2)
+    if not count:
+        return Interval(None, None, None, len(kept), "no pair of texts")
+    sums = dict.fromkeys((key for _, key in kept), 0.0)
+    touched = dict.fromkeys(sums, 0)
+    total = 0.0
+    for (a, mine), (b, theirs) in itertools.combinations(kept, 2):
+        shared = len(a & b)
+        overlap = shared / (len(a) + len(b) - shared)
+        total += overlap
+        for key in {mine, theirs}:
+            sums[key] += overlap
+            touched[key] += 1
+    without = [
+        1 - (total - sums[key]) / (count - touched[key]) for key in sums if touched[key] < count
+    ]
+    return jackknife(1 - total / count, without, len(kept))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ construction: it is injected into the gym and no optimizer knows it.
 
 from __future__ import annotations
 
-import math
 import shutil
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,14 +22,20 @@ from transformers import PrinterCallback
 from mimesim import config as configs
 from mimesim import jsonio
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
-from mimesim.envs.base import Task
-from mimesim.envs.load import load_tasks
 from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.models.local import quiet_loading
+from mimesim.rollout.engine import Job
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.seeds import derive
-from mimesim.train import arms, launch
-from mimesim.train.agent_cast import Kept, coach_of, make_world, spent_in
+from mimesim.train import arms, gyms, launch
+from mimesim.train.agent_cast import (
+    Kept,
+    cast_names,
+    coach_of,
+    make_worlds,
+    practice_of,
+    spent_in,
+)
 from mimesim.train.alarms import AlarmConfig, Alarms
 from mimesim.train.coach import CoachConfig, read_coach
 from mimesim.train.collect import GymCollector
@@ -38,7 +43,9 @@ from mimesim.train.credit import CreditConfig
 from mimesim.train.csd import CsdConfig, CsdTrainer, check_csd
 from mimesim.train.csd_record import csd_block
 from mimesim.train.folder import training_folder
+from mimesim.train.frozen import Frozen
 from mimesim.train.grpo import Sample
+from mimesim.train.gyms import GymShare, first_trials
 from mimesim.train.launch import Launch
 from mimesim.train.notes import NoteConfig, check_notes
 from mimesim.train.rl import (
@@ -50,8 +57,9 @@ from mimesim.train.rl import (
     grpo_arguments,
     quiet_trl,
 )
-from mimesim.train.trackers import AUTO, Tracker, check_trackers, note, open_trackers
-from mimesim.train.validation import ValidationConfig, Validator, split
+from mimesim.train.sampling import Delivery, SamplerConfig, check_sampler
+from mimesim.train.trackers import AUTO, check_trackers, note
+from mimesim.train.validation import ValidationConfig, Validator
 from mimesim.train.versions import check_versions
 from mimesim.train.warmstart import WarmConfig, warm_start
 from mimesim.train.weights import load_start, save_whole, start_identity, with_lora
@@ -68,8 +76,10 @@ class AgentConfig:
         init: folder of the policy that is trained, or `hub:<owner>/<name>`.
         out: folder of this run; the result is `out/policy`.
         user: door name of the frozen user. users: several, with shares, in its place.
-        judge: door name of the judge, where the gym needs one.
+        judge: door name of the judge, where the gym needs one; `self` = each user's own model.
+        judge_options: settings of it (`judges.rubric.JudgeSettings`), where it is a model.
         gym_options: settings of the gym.
+        gyms: several gyms with their rows, in its place (`train.gyms`).
         batches: generation batches ("steps" of the paper).
         prompts, group: tasks per batch, rollouts per task.
         minibatches: optimizer steps per batch.
@@ -80,6 +90,7 @@ class AgentConfig:
         lora_rank: 0 = train all parameters. lora_alpha: scale; 0 = twice the rank.
         lora_targets: layers with adapters; none named = all linear ones but the head.
         dtype: precision of the weights.
+        sampler: who samples the replies, the model itself or a vLLM server.
         launch: the hardware; batch and prompts are those of all processes together.
         validation: tasks held out of the training tasks, the best weights, when to stop early.
         alarms: when the run calls for attention, or ends.
@@ -99,7 +110,9 @@ class AgentConfig:
     gym: str = "support-desk"
     profile: str = "compact"
     judge: str = "rule"
+    judge_options: Mapping[str, Any] = field(default_factory=dict)
     gym_options: Mapping[str, Any] = field(default_factory=dict)
+    gyms: tuple[GymShare, ...] = ()
     seed: int = 0
     batches: int = 150
     prompts: int = 8
@@ -121,6 +134,7 @@ class AgentConfig:
     lora_alpha: float = 0.0
     lora_targets: tuple[str, ...] = ()
     dtype: Literal["bf16", "fp32"] = "fp32"
+    sampler: SamplerConfig = field(default_factory=SamplerConfig)
     launch: Launch = field(default_factory=Launch)
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     alarms: AlarmConfig = field(default_factory=AlarmConfig)
@@ -136,6 +150,7 @@ class AgentConfig:
             ConfigError: another key contradicts the arm.
         """
         arms.settle(tree)
+        gyms.settle(tree)
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be trained with.
@@ -150,10 +165,12 @@ class AgentConfig:
         check_ranges(self, COUNT, "policy.max_tokens")
         check_ranges(self, POSITIVE, "policy.temperature")
         check_shares(self.users)
+        gyms.check_gyms(self)
         check_csd(self)
         check_notes(self)
         read_coach(self.coach)
         arms.applied(self)
+        check_sampler(self.sampler, self.launch.device)
         if self.launch.packing:
             raise ConfigError(
                 "'launch.packing' is for supervised training", expected="false for an agent"
@@ -165,7 +182,8 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
     """Train, or go on where an interrupted run stopped; return the result record.
 
     Returns:
-        `checkpoint`, `steps` (batches), `curve` (one dict a batch), `csd` (see `train.csd_record`),
+        `checkpoint`, `steps` (batches), `frozen` (fingerprints of users and judges),
+        `curve` (one dict a batch), `csd` (see `train.csd_record`), `gyms` (each gym of a mixture),
         `validation` (`Validator.summary`), `stopped_early`, `alarms`, `usage`, `processes`,
         `wall_s`, `cpu_s`.
 
@@ -179,6 +197,7 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
     config.launch.start()
     check_geometry(config, config.accumulation, launch.processes())
     check_trackers(config.trackers)
+    config.sampler.check_here()
     _make_start(config)
     place = {"checkpoint": str(config.out / "policy")}
     with training_folder(config.out, _settings(config)):
@@ -220,6 +239,11 @@ def _settings(config: AgentConfig) -> dict[str, Any]:
     told = configs.dump(neutral)
     del told["trackers"], told["alarms"]
     told["launch"] = {"precision": told["launch"]["precision"]}
+    told["sampler"] = config.sampler.kind
+    if config.gyms:
+        told["task_files"] = gyms.fingerprints(config.gyms)
+    else:
+        del told["gyms"]
     return {"kind": "agent", **told, "init": start_identity(config.init), "out": ""}
 
 
@@ -231,23 +255,26 @@ class _Run:
         self.config = config
         loaded = load_start(config.init, config.dtype)
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
-        tasks, held_out = _tasks(config)
-        world, asking = make_world(config), read_coach(config.coach)
-        coach = coach_of(config, world.user)
+        self.practice = practice_of(config)
+        worlds = make_worlds(config)
         self.collector = GymCollector(
-            world,
-            tasks,
+            worlds,
+            self.practice.tasks,
             self.tokenizer,
             config.policy,
             config.seed,
-            coach,
-            config.notes,
-            asking=asking,
+            notes=config.notes,
+            asking=read_coach(config.coach),
+            first_trials=first_trials(self.practice.tasks, config.prompts, config.group),
+            sampler=config.sampler.make(self.tokenizer),
         )
-        watch = Watch(Alarms(config.alarms), self._validator(held_out))
-        if launch.is_first() and note(config.trackers):
-            watch.notes = (note(config.trackers),)
+        self.collector.coach = coach_of(config, self.collector.users)
+        watch = Watch(Alarms(config.alarms), self._validator(self.practice.held))
+        if launch.is_first():
+            watch.notes = tuple(filter(None, (note(config.trackers), *self.practice.notes())))
         self.watch = watch
+        self.delivery: Delivery | None = None
+        self.frozen = Frozen(config.out, (*self.collector.users, *self.collector.judges))
         self.keeper = Keeper(config, ("episode/", "csd/"), Kept(self.collector), on_batch, watch)
 
     def train(self) -> dict[str, Any]:
@@ -264,14 +291,16 @@ class _Run:
             )
         with quiet_loading(), quiet_trl(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
-            trainer = self._trainer()
-            with closing(self.collector), self._tracked():
+            with closing(self.collector), self.keeper.tracked(config.trackers, config):
                 self.collector.check()
+                self.frozen.begin()
+                trainer = self._trainer()
                 trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         self.keeper.check()
         self.model.eval()
         if launch.is_first():
             self._write()
+        self.frozen.check()
         launch.wait()
         return self._record(started, cpu)
 
@@ -279,7 +308,12 @@ class _Run:
         config, tasks = self.config, self.collector.tasks
         trainer = CsdTrainer(
             model=self.model,
-            args=grpo_arguments(config, accumulation=config.accumulation, place=config.launch),
+            args=grpo_arguments(
+                config,
+                accumulation=config.accumulation,
+                place=config.launch,
+                **config.sampler.arguments(),
+            ),
             processing_class=self.tokenizer,
             train_dataset=Dataset.from_dict(
                 {"prompt": [t.id for t in tasks], "task_index": list(range(len(tasks)))}
@@ -297,30 +331,19 @@ class _Run:
                 where="launch",
                 expected="whole models: torchrun without FSDP and DeepSpeed ZeRO-3",
             )
+        if config.sampler.served:
+            self.delivery = trainer.vllm_generation = Delivery(trainer, config.sampler)
         return trainer
 
-    @contextmanager
-    def _tracked(self) -> Iterator[None]:
-        """Open the trackers of the first process, and close them whatever comes."""
-        opened: list[Tracker] = []
-        if launch.is_first():
-            config, settings = self.config, dict(configs.flatten(configs.dump(self.config)))
-            first = len(self.keeper.curve) + 1
-            opened = open_trackers(config.trackers, config.out, settings, first=first)
-        self.watch.trackers = opened
-        try:
-            yield
-        finally:
-            for tracker in opened:
-                tracker.close()
-
-    def _validator(self, held_out: Sequence[Task]) -> Validator | None:
+    def _validator(self, held_out: Sequence[Job]) -> Validator | None:
         if not held_out:
             return None
         config = self.config
 
-        def play(tasks: Sequence[Task], model: Any) -> list[Sample]:
-            return self.collector.measure(tasks, model, derive(config.seed, "validation"))
+        def play(jobs: Sequence[Job], model: Any) -> list[Sample]:
+            if self.delivery is not None:
+                self.delivery.bring()
+            return self.collector.measure(jobs, model, derive(config.seed, "validation"))
 
         def keep(model: Any) -> None:
             save_whole(model, self.tokenizer, config.out / "best")
@@ -340,10 +363,11 @@ class _Run:
         coach, asking = self.collector.coach, self.collector.asking
         return {
             "steps": len(curve),
-            "judge": config.judge if self.collector.world.judge else "none",
-            "user": config.user if not config.users else [share.name for share in config.users],
+            **cast_names(config, self.collector.worlds),
+            "frozen": self.frozen.record,
             "seed": config.seed,
             "curve": curve,
+            **self.practice.record(curve),
             "csd": csd_block(config, curve, coach, asking),
             "validation": validator.summary() if validator else {},
             "stopped_early": self.keeper.early,
@@ -353,17 +377,3 @@ class _Run:
             "wall_s": round(time.monotonic() - started, 1),
             "cpu_s": round(time.process_time() - cpu, 1),
         }
-
-
-def _tasks(config: AgentConfig) -> tuple[list[Task], list[Task]]:
-    """Return the tasks that are trained on, one per prompt, and those held out of them."""
-    wanted, held = config.batches * config.prompts, config.validation
-    more = min(held.at_most, math.ceil(held.share * wanted)) if held.share else 0
-    tasks = load_tasks(
-        config.gym,
-        profile=config.profile,
-        split="train",
-        seed=derive(config.seed, "tasks"),
-        count=wanted + more,
-    )
-    return split(tasks, wanted, held, derive(config.seed, "held-out"))

@@ -30,6 +30,7 @@ from mimesim.rollout.policy import PolicyConfig, PolicySource
 from mimesim.rollout.tokens import TokenRollout
 from mimesim.seeds import derive
 from mimesim.train.coach import Coach, CoachConfig, CoachTurn, take_usage
+from mimesim.train.credit import CreditConfig
 from mimesim.train.grpo import Sample
 from mimesim.train.notes import NoteConfig, NoteCounts, NoteTaker, PlaceboRing, Talk
 from mimesim.users.base import User, UserSource
@@ -44,6 +45,8 @@ class World:
         action_format: how a reply becomes an action.
         limits: loop detection is off, since scripted customers repeat themselves by design.
         options: settings of the gym.
+        credit: how credit is assigned in this gym; None = as in the whole run.
+        own_judges: user name -> who grades the conversations of that user, in place of `judge`.
     """
 
     gym: str
@@ -53,6 +56,13 @@ class World:
     limits: Limits = Limits(detect_loops=False, empty_retries=0)
     judge: Judge | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    credit: CreditConfig | None = None
+    own_judges: Mapping[str, Judge] = field(default_factory=dict)
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """All who grade here."""
+        return tuple(self.own_judges.values()) or (() if self.judge is None else (self.judge,))
 
 
 class Listener:
@@ -86,6 +96,14 @@ class Listener:
             )
         )
         self._reply[key] = after or before
+
+
+class _Party(NamedTuple):
+    """Who plays together: the places of their jobs, who takes part, and how."""
+
+    places: tuple[int, ...]
+    cast: Cast
+    config: EngineConfig
 
 
 class _Talking(NamedTuple):
@@ -138,6 +156,7 @@ class GymCollector:
     All batches share one event loop, to which the connections of user and coach belong.
 
     Attributes:
+        world: where all tasks are played, or the world of each gym.
         tasks: training tasks; a row names one by its index.
         tokenizer: of the policy.
         seed: run seed of the rollouts.
@@ -148,9 +167,10 @@ class GymCollector:
         asking: what a coach may see and how long it may take; None = everything, and no limit.
         sampler: samples the replies instead of the model itself, e.g. a vLLM server; whoever hands
             it in brings the model's weights there before every batch.
+        first_trials: number of each task's first trial (`train.gyms.first_trials`); empty = 0.
     """
 
-    world: World
+    world: World | Mapping[str, World]
     tasks: Sequence[Task]
     tokenizer: Any
     policy: PolicyConfig
@@ -160,6 +180,7 @@ class GymCollector:
     counts: NoteCounts = field(default_factory=NoteCounts)
     asking: CoachConfig | None = None
     sampler: ServedTokens | None = None
+    first_trials: Sequence[int] = ()
     ring: PlaceboRing = field(init=False)
     spent: Spent = field(init=False, default_factory=lambda: Spent())
     _loop: asyncio.Runner = field(init=False, repr=False, default_factory=asyncio.Runner)
@@ -167,6 +188,24 @@ class GymCollector:
     def __post_init__(self) -> None:
         """Make the ring of placebo notes."""
         self.ring = PlaceboRing(derive(self.seed, "ring"))
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        """The one world, or those of all gyms."""
+        return (self.world,) if isinstance(self.world, World) else tuple(self.world.values())
+
+    @property
+    def users(self) -> tuple[UserSource | Mixture, ...]:
+        """The users of all worlds, each once."""
+        return tuple({id(world.user): world.user for world in self.worlds}.values())
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """The judges of all worlds, each once."""
+        return tuple({id(judge): judge for w in self.worlds for judge in w.judges}.values())
+
+    def _world(self, task: Task) -> World:
+        return self.world if isinstance(self.world, World) else self.world[task.gym]
 
     def collect(self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int) -> list[Sample]:
         """Run one episode per row with the current weights; failures become invalid samples."""
@@ -178,24 +217,24 @@ class GymCollector:
         finally:
             model.train(was_training)
 
-    def measure(self, tasks: Sequence[Task], model: Any, seed: int) -> list[Sample]:
-        """Play tasks greedily, without notes; `seed` makes users and worlds."""
+    def measure(self, jobs: Sequence[Job], model: Any, seed: int) -> list[Sample]:
+        """Play jobs greedily, without notes; `seed` makes users and worlds."""
         greedy = replace(self.policy, temperature=0.0)
         was_training = model.training
         model.eval()
         try:
-            return self._loop.run(self._measure(tasks, self._talking(model, greedy), seed))
+            return self._loop.run(self._measure(jobs, self._talking(model, greedy), seed))
         finally:
             model.train(was_training)
 
-    async def _measure(self, tasks: Sequence[Task], talking: _Talking, seed: int) -> list[Sample]:
-        jobs = [Job(task) for task in tasks]
+    async def _measure(self, jobs: Sequence[Job], talking: _Talking, seed: int) -> list[Sample]:
         episodes = await self._play(talking, jobs, self._users(jobs, self._last()), seed)
         end = talking.codec.end_id
-        return [
-            as_sample(episode, talking.source.take(episode.id), task.id, end)
-            for episode, task in zip(episodes, tasks, strict=True)
+        samples = [
+            as_sample(episode, talking.source.take(episode.id), job.task.id, end)
+            for episode, job in zip(episodes, jobs, strict=True)
         ]
+        return self._by_gym(samples, jobs)
 
     def check(self) -> None:
         """Check the endpoints of user, judge and coach before the first batch.
@@ -206,7 +245,7 @@ class GymCollector:
         self._loop.run(self._check())
 
     async def _check(self) -> None:
-        for party in (self.world.user, self.world.judge, self.coach, self.sampler):
+        for party in (*self.users, *self.judges, self.coach, self.sampler):
             await preflight(party)
 
     def close(self) -> None:
@@ -215,9 +254,8 @@ class GymCollector:
             self._loop.run(self._release())
 
     async def _release(self) -> None:
-        await self.world.user.aclose()
-        if self.world.judge is not None:
-            await self.world.judge.aclose()
+        for party in (*self.users, *self.judges):
+            await party.aclose()
         if self.coach is not None:
             await self.coach.aclose()
         if self.sampler is not None:
@@ -233,14 +271,17 @@ class GymCollector:
         users = self._users(jobs, batch)
         seed = derive(self.seed, "rollout", batch)
         episodes = await self._play(talking, jobs, users, seed, hooks)
-        names = [f"{batch}/{job.task.id}" for job in jobs]
+        names = [self._group(row, batch) for row in rows]
         codec = talking.codec
         samples = [
             as_sample(episode, talking.source.take(episode.id), name, codec.end_id)
             for episode, name in zip(episodes, names, strict=True)
         ]
-        if isinstance(self.world.user, Mixture):
-            samples = [_met(s, user) for s, user in zip(samples, users, strict=True)]
+        samples = [
+            _met(sample, user) if isinstance(self._world(job.task).user, Mixture) else sample
+            for sample, user, job in zip(samples, users, jobs, strict=True)
+        ]
+        samples = self._by_gym(samples, jobs)
         if self.coach is None:
             return samples
         talks = {
@@ -267,26 +308,21 @@ class GymCollector:
         seed: int,
         hooks: tuple[TurnHook, ...] = (),
     ) -> list[Episode]:
-        """Run one episode a job, all at once."""
-        cast = Cast(
-            agent=talking.source,
-            make_gym=lambda task, user: make_gym(
-                self.world.gym,
-                profile=self.world.profile,
-                user=_present(user),
-                judge=self.world.judge,
-                options=self.world.options or None,
-            ),
-            action_format=get_format(self.world.action_format),
-        )
+        """Run one episode a job, all at once; those of one gym and one user are played together."""
         config = EngineConfig(
-            seed=seed,
-            run_id="training",
-            concurrency=max(1, len(jobs)),
-            limits=self.world.limits,
-            hooks=hooks,
+            seed=seed, run_id="training", concurrency=max(1, len(jobs)), hooks=hooks
         )
-        summaries = await _at_once(jobs, users, cast, config)
+        places: dict[tuple[str, int], list[int]] = {}
+        for place, (job, user) in enumerate(zip(jobs, users, strict=True)):
+            places.setdefault((job.task.gym, id(user)), []).append(place)
+        parties = []
+        for together in places.values():
+            world, user = self._world(jobs[together[0]].task), users[together[0]]
+            cast = _cast(world, talking, user)
+            run_id = config.run_id if world is self.world else f"{config.run_id} {world.gym}"
+            how = replace(config, limits=world.limits, run_id=run_id)
+            parties.append(_Party(tuple(together), cast, how))
+        summaries = await _at_once(jobs, parties)
         for summary in summaries.values():
             self.spent.count(summary)
         return _in_order(summaries)
@@ -296,16 +332,16 @@ class GymCollector:
 
     def _users(self, jobs: Sequence[Job], batch: int) -> list[UserSource]:
         """Return whom each job meets; the members of a group meet the same user."""
-        user = self.world.user
-        if isinstance(user, Mixture):
-            return [user.draw(job.task.id, batch) for job in jobs]
-        return [user] * len(jobs)
+        met = [self._world(job.task).user for job in jobs]
+        return [
+            user.draw(job.task.id, batch) if isinstance(user, Mixture) else user
+            for job, user in zip(jobs, met, strict=True)
+        ]
 
     def _last(self) -> int:
         """Return the batch from which on every user is met."""
-        user = self.world.user
-        shares = user.shares if isinstance(user, Mixture) else ()
-        return max((share.from_batch for share in shares), default=0)
+        mixtures = [user for user in self.users if isinstance(user, Mixture)]
+        return max((share.from_batch for user in mixtures for share in user.shares), default=0)
 
     def _jobs(self, rows: Sequence[Mapping[str, Any]]) -> list[Job]:
         """Return one job a row; the members of a group are trials of one task."""
@@ -313,26 +349,53 @@ class GymCollector:
         for row in rows:
             index = int(row["task_index"])
             members[index] = members.get(index, -1) + 1
-            jobs.append(Job(self.tasks[index], trial=members[index]))
+            first = self.first_trials[index] if self.first_trials else 0
+            jobs.append(Job(self.tasks[index], trial=first + members[index]))
         return jobs
+
+    def _group(self, row: Mapping[str, Any], batch: int) -> str:
+        """Return the identity of a row's group: rollouts of the same task in another row differ."""
+        index = int(row["task_index"])
+        task, again = self.tasks[index], self.first_trials[index] if self.first_trials else 0
+        gym = "" if isinstance(self.world, World) else f"{task.gym}/"
+        return f"{batch}/{gym}{task.id}" + (f"/{again}" if again else "")
+
+    def _by_gym(self, samples: Sequence[Sample], jobs: Sequence[Job]) -> list[Sample]:
+        """Return the samples with what their gym decides, where there are several gyms."""
+        if isinstance(self.world, World):
+            return list(samples)
+        pairs = zip(samples, jobs, strict=True)
+        return [_played_in(self._world(job.task), sample) for sample, job in pairs]
+
+
+def _cast(world: World, talking: _Talking, met: UserSource) -> Cast:
+    """Return who takes part in a world where the agent meets `met`."""
+    judge = world.own_judges.get(met.identity.name, world.judge)
+    return Cast(
+        agent=talking.source,
+        user=met,
+        make_gym=lambda task, user: make_gym(
+            world.gym,
+            profile=world.profile,
+            user=_present(user),
+            judge=judge,
+            options=world.options or None,
+        ),
+        action_format=get_format(world.action_format),
+    )
 
 
 async def _at_once(
-    jobs: Sequence[Job], users: Sequence[UserSource], cast: Cast, config: EngineConfig
+    jobs: Sequence[Job], parties: Sequence[_Party]
 ) -> dict[tuple[int, ...], RunSummary]:
-    """Run the jobs of all users side by side, so that all replies are sampled in one batch.
+    """Run the jobs of all parties side by side, so that all replies are sampled in one batch.
 
     Returns:
-        places of the jobs of one user -> what came of them.
+        places of the jobs of one party -> what came of them.
     """
-    parties: dict[int, list[int]] = {}
-    for place, user in enumerate(users):
-        parties.setdefault(id(user), []).append(place)
     runs = [
-        asyncio.create_task(
-            run_episodes([jobs[i] for i in places], replace(cast, user=users[places[0]]), config)
-        )
-        for places in parties.values()
+        asyncio.create_task(run_episodes([jobs[i] for i in p.places], p.cast, p.config))
+        for p in parties
     ]
     try:
         summaries = await asyncio.gather(*runs)
@@ -340,7 +403,7 @@ async def _at_once(
         for run in runs:
             run.cancel()  # without effect unless another one failed
         await asyncio.gather(*runs, return_exceptions=True)
-    return dict(zip(map(tuple, parties.values()), summaries, strict=True))
+    return dict(zip((party.places for party in parties), summaries, strict=True))
 
 
 def _in_order(summaries: Mapping[tuple[int, ...], RunSummary]) -> list[Episode]:
@@ -357,6 +420,15 @@ def _met(sample: Sample, user: UserSource) -> Sample:
         return sample
     named = {f"success/{user.identity.name}": sample.metrics["success"]}
     return replace(sample, metrics={**sample.metrics, **named})
+
+
+def _played_in(world: World, sample: Sample) -> Sample:
+    """Return the sample with its gym's credit, and its success and reward under the gym's name."""
+    metrics = dict(sample.metrics)
+    if metrics:
+        metrics[f"success/{world.gym}"] = metrics["success"]
+        metrics[f"reward/{world.gym}"] = sum(sample.rewards)
+    return replace(sample, metrics=metrics, credit=world.credit)
 
 
 def _present(user: User | None) -> User:

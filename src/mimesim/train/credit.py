@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mimesim.errors import UsageError
+
+T = TypeVar("T")
 
 TurnMethod = Literal["equalized", "em", "r2g", "naive"]
 ScoreMethod = Literal["sum", "mean", "r2g"]
@@ -296,6 +298,38 @@ def assign(batch: Sequence[Rollout], config: CreditConfig) -> Assignment:
         uniform_rows=uniform,
         agent_tokens=agent,
         uncredited_tokens=uncredited,
+    )
+
+
+def assign_each(batch: Sequence[Rollout], configs: Sequence[CreditConfig]) -> Assignment:
+    """Assign as `assign` does, every rollout by its own config; a group has one.
+
+    Raises:
+        CreditError: as `assign`.
+    """
+    if len(set(configs)) == 1:
+        return assign(batch, configs[0])
+    parts: dict[CreditConfig, list[int]] = {}
+    for place, config in enumerate(configs):
+        parts.setdefault(config, []).append(place)
+    done = [assign([batch[i] for i in places], config) for config, places in parts.items()]
+    order = [place for places in parts.values() for place in places]
+
+    def rows(of: Callable[[Assignment], list[T]]) -> list[T]:
+        found = zip(order, (row for part in done for row in of(part)), strict=True)
+        return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+
+    return Assignment(
+        tokens=rows(lambda part: part.tokens),
+        advantages=rows(lambda part: part.advantages),
+        scores=rows(lambda part: part.scores),
+        in_loss=rows(lambda part: part.in_loss),
+        removed=sum(part.removed for part in done),
+        small_groups=sum(part.small_groups for part in done),
+        flat_groups=sum(part.flat_groups for part in done),
+        uniform_rows=sum(part.uniform_rows for part in done),
+        agent_tokens=sum(part.agent_tokens for part in done),
+        uncredited_tokens=sum(part.uncredited_tokens for part in done),
     )
 
 

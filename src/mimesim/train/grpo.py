@@ -19,7 +19,7 @@ from trl import GRPOTrainer
 from mimesim.errors import CallerError
 from mimesim.rollout.tokens import TokenRollout, TurnSpan
 from mimesim.train import launch
-from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign
+from mimesim.train.credit import NOT_AGENT, CreditConfig, Rollout, assign_each
 from mimesim.train.teacher import NotedTurn
 
 
@@ -35,6 +35,7 @@ class Sample:
         noted: turns to be scored by the teacher.
         metrics: numbers of this episode to be averaged in the log (success, turns, ...).
         spoilt: it is not counted because a reward is no finite number.
+        credit: how its credit is assigned; None = as in the whole run.
     """
 
     group: str
@@ -44,6 +45,7 @@ class Sample:
     noted: tuple[NotedTurn, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
     spoilt: bool = False
+    credit: CreditConfig | None = None
 
 
 class Collector(Protocol):
@@ -134,7 +136,7 @@ class CreditTrainer(GRPOTrainer):
             self._sampled = None
         width = out["completion_ids"].shape[1]
         rollouts = [self._as_credit(sample) for sample in self._samples]
-        assignment = assign(rollouts, self._credit)
+        assignment = assign_each(rollouts, [s.credit or self._credit for s in self._samples])
         advantages = torch.zeros(len(rollouts), width)
         for i, row in enumerate(assignment.tokens):
             if assignment.in_loss[i]:

@@ -71,10 +71,12 @@ class GymStartConfig(FreshConfig):
 
     Attributes:
         shown: what it learns from.
+        further: in other gyms, beside it, for a start that knows several.
     """
 
     out: Path = Path("out/gym-start")
     shown: ShownConfig = field(default_factory=ShownConfig)
+    further: tuple[ShownConfig, ...] = ()
     shape: TinyConfig = field(default_factory=TinyConfig)
     steps: int = 600
     batch: int = 64
@@ -116,6 +118,8 @@ def gym_start(
     with folder_for("gym start", config):
         seed = derive(config.seed, "gym-start")
         talks = asyncio.run(demonstrate(config.shown, seed))
+        for number, shown in enumerate(config.further):
+            talks += asyncio.run(demonstrate(shown, derive(seed, "further", number)))
         words = {word for talk in talks for m in talk.messages for word in m.content.split()}
         tokenizer = build_tokenizer(words)
         rows = []

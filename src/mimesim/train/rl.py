@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from mimesim import config as configs
 from mimesim import jsonio
 from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.rollout.policy import PolicyConfig
@@ -26,7 +27,7 @@ from mimesim.train import launch
 from mimesim.train.alarms import Alarms
 from mimesim.train.folder import newest_checkpoint
 from mimesim.train.launch import Launch
-from mimesim.train.trackers import Tracker
+from mimesim.train.trackers import Tracker, open_trackers
 from mimesim.train.validation import Validator
 
 MARK = "mimesim.json"
@@ -302,6 +303,28 @@ class Keeper(TrainerCallback):
         self._extra.restore(state)
         self._watch.restore(state.get("watch", {}))
         return newest
+
+    @contextmanager
+    def tracked(self, names: Sequence[str], settings: Any) -> Iterator[None]:
+        """Open the trackers of a run in its first process, and close them whatever comes.
+
+        Args:
+            names: see `train.trackers.open_trackers`.
+            settings: the config of the run.
+
+        Raises:
+            EnvironmentFault: one of them cannot start.
+        """
+        opened: list[Tracker] = []
+        if launch.is_first():
+            flat = dict(configs.flatten(configs.dump(settings)))
+            opened = open_trackers(names, self._config.out, flat, first=len(self.curve) + 1)
+        self._watch.trackers = opened
+        try:
+            yield
+        finally:
+            for tracker in opened:
+                tracker.close()
 
     def check(self) -> None:
         """Make sure that a run that ended has ended well.

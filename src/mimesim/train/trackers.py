@@ -122,18 +122,22 @@ def check_trackers(names: Sequence[str]) -> None:
         if name not in NAMES:
             raise unknown_name("tracker", name, list(NAMES))
         if name != AUTO and not _installed(name):
+            package = '"mimesim[trackers]"' if name == "tensorboard" else name
             raise MissingExtraError(
                 f"the tracker {name!r} is not installed",
                 where="trackers",
                 expected="an installed package, or a list without it",
-                mend=f"pip install {name}",
+                mend=f"pip install {package}",
             )
 
 
 def note(names: Sequence[str]) -> str:
     """Return what to tell about trackers that are left out; empty = nothing."""
     if AUTO in names and not _installed("tensorboard"):
-        return "no tracker: tensorboard is not installed; the curve is in the result all the same"
+        return (
+            'no tracker: tensorboard is not installed (pip install "mimesim[trackers]"); the curve '
+            "is in the result all the same"
+        )
     return ""
 
 

@@ -27,10 +27,12 @@ from mimesim.envs.base import Task
 from mimesim.models.local import load_pretrained, quiet_loading
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.seeds import derive, file_fingerprint
+from mimesim.train.alarms import AlarmConfig, Alarms
 from mimesim.train.credit import CreditConfig
 from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CreditTrainer
-from mimesim.train.rl import Keeper, OnBatch, check_geometry, grpo_arguments, quiet_trl
+from mimesim.train.rl import Keeper, OnBatch, Watch, check_geometry, grpo_arguments, quiet_trl
+from mimesim.train.trackers import AUTO, check_trackers, note
 from mimesim.train.user_measure import (
     MeasureConfig,
     Scored,
@@ -84,6 +86,8 @@ class UserRlConfig:
         credit: `compat` repeats the original, judged failures as 0 included.
         lora_rank: 0 = train all parameters.
         measure: the scores before and after.
+        alarms: when the run calls for attention, or ends.
+        trackers: `auto` (TensorBoard where it is installed), `tensorboard`, `wandb`, `trackio`.
         save_every: batches between checkpoints; an interrupted run goes on from the last one.
     """
 
@@ -109,6 +113,8 @@ class UserRlConfig:
     lora_rank: int = 0
     dtype: Literal["bf16", "fp32"] = "fp32"
     measure: MeasureConfig = field(default_factory=MeasureConfig)
+    alarms: AlarmConfig = field(default_factory=AlarmConfig)
+    trackers: tuple[str, ...] = (AUTO,)
     save_every: int = 10
     threads: int = 1
 
@@ -141,16 +147,18 @@ def train_user_rl(config: UserRlConfig, *, on_batch: OnBatch | None = None) -> d
 
     Returns:
         JSON values: `checkpoint`, `steps`, `tasks`, `before`, `after` (`user_measure.summary`),
-        `gain` (`user_measure.difference`), `curve` (one dict a batch), `without_score` (tasks of
-        which every rollout failed), `seed`, `wall_s`, `cpu_s`.
+        `gain` (`user_measure.difference`), `curve` (one dict a batch), `alarms`, `without_score`
+        (tasks of which every rollout failed), `seed`, `wall_s`, `cpu_s`.
 
     Raises:
         UsageError: wrong settings or surroundings, or the folder holds another training.
         DataError: a task without rows.
-        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there.
+        EnvironmentFault: a damaged checkpoint, a full disk, another process at work there, or an
+            alarm that ends the run.
     """
     check_user_rl(config)
     check_versions()
+    check_trackers(config.trackers)
     with training_folder(config.out, _settings(config)):
         done = config.out / RESULT
         place = {"checkpoint": str(config.out / "policy")}
@@ -166,7 +174,9 @@ def _settings(config: UserRlConfig) -> dict[str, Any]:
     neutral = replace(config, init="", out=Path(), threads=1, save_every=1)
     rows = {p.name: file_fingerprint(Path(p.rows)) for p in config.tasks if Path(p.rows).is_file()}
     start = start_identity(config.init)
-    return {"kind": "user RL", **configs.dump(neutral), "init": start, "out": "", "rows": rows}
+    told = configs.dump(neutral)
+    del told["trackers"], told["alarms"]  # who watches decides nothing
+    return {"kind": "user RL", **told, "init": start, "out": "", "rows": rows}
 
 
 class _Run:
@@ -180,6 +190,10 @@ class _Run:
         loaded = load_start(config.init, config.dtype)
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.speaker = Speaker(self.tokenizer, self.thinking, config.policy)
+        self.watch = Watch(
+            Alarms(config.alarms), notes=tuple(filter(None, [note(config.trackers)]))
+        )
+        self.failures = _Failures()
 
     def train(self, on_batch: OnBatch | None) -> dict[str, Any]:
         """Score, train, save, score."""
@@ -199,6 +213,7 @@ class _Run:
             "gain": difference(before, after),
             "without_score": without_a_score(keeper.curve, after),
             "curve": keeper.curve,
+            "alarms": self.watch.alarms.told if self.watch.alarms else [],
             "wall_s": round(time.monotonic() - started, 1),
             "cpu_s": round(time.process_time() - cpu, 1),
         }
@@ -227,7 +242,7 @@ class _Run:
     def _keep(self, on_batch: OnBatch | None) -> Keeper:
         """Train unless the trained weights stand there already."""
         config = self.config
-        keeper = Keeper(config, ("episode/", "credit/"), _Nothing(), on_batch)
+        keeper = Keeper(config, ("episode/",), self.failures, on_batch, self.watch)
         checkpoint = keeper.last_checkpoint()
         policy = config.out / "policy"
         if (policy / CARD).is_file():
@@ -237,7 +252,9 @@ class _Run:
         model = self.model
         if config.lora_rank:
             model = with_lora(model, config.lora_rank, config.seed)
-        self._fit(model, prompts, keeper, checkpoint)
+        with keeper.tracked(config.trackers, config):
+            self._fit(model, prompts, keeper, checkpoint)
+        keeper.check()
         self.model = model.merge_and_unload() if config.lora_rank else model
         self.model.eval()
         save_whole(self.model, self.tokenizer, policy)
@@ -258,6 +275,7 @@ class _Run:
         collector = TaskCollector(
             Stage(config.tasks), prompts, self.speaker, config.seed, compat=config.credit.compat
         )
+        self.failures.collector = collector
         with quiet_loading(), quiet_trl(), warnings.catch_warnings(), closing(collector):
             warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
             trainer = CreditTrainer(
@@ -292,12 +310,16 @@ class _Clock(TrainerCallback):
             control.should_training_stop = True
 
 
-class _Nothing:
-    """Rollouts depend on weights, prompts and seeds alone: nothing else goes into a checkpoint."""
+@dataclass(slots=True)
+class _Failures:
+    """How rollouts failed; they depend on weights, prompts and seeds alone, so nothing is kept."""
+
+    collector: TaskCollector | None = None
 
     def numbers(self) -> dict[str, float]:
-        """Return nothing."""
-        return {}
+        """Return how many episodes of the last batch failed, by status."""
+        failed = self.collector.failed if self.collector else {}
+        return {f"failed/{status}": float(count) for status, count in failed.items()}
 
     def state(self) -> dict[str, Any]:
         """Return nothing."""

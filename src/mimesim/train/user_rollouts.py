@@ -158,6 +158,9 @@ class TaskCollector:
         speaker: the policy.
         seed: run seed of the rollouts.
         compat: count a judge's failure as a reward of 0, as the original does.
+
+    Attributes:
+        failed: status -> episodes of the last batch that are not counted.
     """
 
     def __init__(
@@ -174,6 +177,7 @@ class TaskCollector:
         self._speaker = speaker
         self._seed = seed
         self._compat = compat
+        self.failed: Mapping[str, int] = {}
         self._loop = asyncio.Runner()
 
     def collect(self, rows: Sequence[Mapping[str, Any]], model: Any, batch: int) -> list[Sample]:
@@ -183,6 +187,8 @@ class TaskCollector:
         jobs = self._jobs(places, seed)
         with sampling(model):
             played = self._loop.run(play(jobs, self._stage, self._speaker, model, seed))
+        statuses = [one.episode.outcome.status for one in played]
+        self.failed = Counter(status.value for status in statuses if not status.counted)
         return [
             as_sample(one, f"{batch}/{place}/{role(one.task)}", compat=self._compat)
             for place, one in zip(places, played, strict=True)

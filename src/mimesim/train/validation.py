@@ -83,8 +83,22 @@ def split(
     return (rest * rounds)[:wanted], [first[name] for name in names if name in held]
 
 
-Play = Callable[[Sequence[Task], Any], list[Sample]]
-"""Plays tasks with a model."""
+def _sums_by_gym(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return sums of reward, success and episodes of every gym; nothing where there is but one."""
+    found: dict[str, float] = {}
+    for sample in samples:
+        for key, value in sample.metrics.items():
+            what, gym = key.partition("/")[::2]
+            if not gym:
+                continue
+            found[key] = found.get(key, 0.0) + value
+            if what == "reward":
+                found[f"episodes/{gym}"] = found.get(f"episodes/{gym}", 0.0) + 1
+    return found
+
+
+Play = Callable[[Sequence[Any], Any], list[Sample]]
+"""Plays some of those held out with a model."""
 
 
 @dataclass(slots=True)
@@ -92,14 +106,15 @@ class Validator:
     """Scores a model now and then, and remembers the best.
 
     Attributes:
-        tasks: those held out.
+        tasks: those held out, in the form in which `play` takes them.
         play: plays them greedily.
         keep: writes the weights of a new best; the first process alone calls it.
-        scores: one dict a validation: batch, reward, success, episodes, failed.
+        scores: one dict a validation: batch, reward, success, episodes, failed; where there are
+            several gyms, reward, success and episodes of each under its name, too.
     """
 
     config: ValidationConfig
-    tasks: Sequence[Task]
+    tasks: Sequence[Any]
     play: Play
     keep: Callable[[Any], None]
     scores: list[dict[str, float]] = field(default_factory=list)
@@ -125,11 +140,14 @@ class Validator:
                 "success": sum(sample.metrics["success"] for sample in valid),
                 "episodes": len(valid),
                 "failed": len(samples) - len(valid),
+                **_sums_by_gym(valid),
             }
         )
-        score = {"batch": batch, "episodes": total["episodes"], "failed": total["failed"]}
-        if total["episodes"]:
-            score |= {key: total[key] / total["episodes"] for key in ("reward", "success")}
+        score = {"batch": batch, "failed": total["failed"]}
+        for gym in [key.removeprefix("episodes") for key in total if key.startswith("episodes")]:
+            count = score[f"episodes{gym}"] = total[f"episodes{gym}"]
+            if count:
+                score |= {f"{k}{gym}": total[f"{k}{gym}"] / count for k in ("reward", "success")}
         self.scores.append(score)
         if self.best is score:
             if launch.is_first():

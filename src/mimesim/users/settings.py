@@ -37,6 +37,8 @@ class Settings:
         max_tokens: cap of one message, thought included; twice that after an incomplete draw.
         max_chars: length from which a message is recorded as too long.
         show_agent_tools: tell the user neutrally that the agent used a tool.
+        trim: leave out the oldest messages of a conversation that no longer fits the model, instead
+            of failing; the prompt stays, and the record says so (`trimmed`).
         end_marker: what it writes to end a conversation; a scenario may name others.
         speaks_as: the role of its own messages on the wire. Chat models write the assistant's;
             some user models were trained to write the user's.
@@ -53,6 +55,7 @@ class Settings:
     temperature: float | None = None
     top_p: float | None = None
     show_agent_tools: bool = False
+    trim: bool = False
     end_marker: str = END_MARKER
     speaks_as: Literal["assistant", "user"] = "assistant"
     model: str = "user"

@@ -46,15 +46,23 @@ class Simulator:
         scenario: the person.
         template: prompt template of the private side, e.g. `user/trained`.
         settings: how it thinks, samples and is guarded.
+        told: the whole private prompt, where somebody else wrote it; it stands in place of the one
+            that `template` makes of the scenario.
     """
 
     def __init__(
-        self, model: ChatModel, scenario: Scenario, *, template: str, settings: Settings
+        self,
+        model: ChatModel,
+        scenario: Scenario,
+        *,
+        template: str,
+        settings: Settings,
+        told: str = "",
     ) -> None:
         self._model = model
         self._scenario = scenario
         self._settings = settings
-        self._system = briefing.system_prompt(
+        self._system = told or briefing.system_prompt(
             scenario,
             template,
             thinking=bool(settings.thinking),
@@ -164,10 +172,15 @@ class Simulator:
         budget, last = self._settings.max_tokens, Fault("empty", hard=True)
         for attempt in range(tries):
             try:
-                completion = await self._ask(messages, budget, (seed + attempt) % _SEEDS)
+                completion, cut = await self._ask_within(
+                    messages, budget, (seed + attempt) % _SEEDS
+                )
             except EpisodeError as error:
                 error.lost = _nothing(attempt, usage, events, drafts)
                 raise
+            if cut:
+                messages = _without_oldest(messages, cut)
+                events.append(GuardEvent("trimmed", attempt, "record", f"{cut} oldest messages"))
             usage += replace(completion.usage, regen_calls=int(attempt > 0))
             drawn = self._reader.read(completion, part)
             held = drawn.held_back
@@ -181,6 +194,20 @@ class Simulator:
         failed = UserError(f"{last.guard} after {tries} attempts", attempts=tries)
         failed.lost = _nothing(tries, usage, events, drafts)
         raise failed
+
+    async def _ask_within(
+        self, messages: Sequence[ChatMessage], budget: int, seed: int
+    ) -> tuple[Completion, int]:
+        """Ask; where the conversation does not fit, without its older half, and again."""
+        cut = 0
+        while True:
+            try:
+                return await self._ask(_without_oldest(messages, cut), budget, seed), cut
+            except ContextExceeded:
+                left = len(messages) - cut - 2  # neither the prompt nor the last words
+                if not self._settings.trim or left < 2:
+                    raise
+                cut += max(2, left // 2 // 2 * 2)
 
     async def _ask(self, messages: Sequence[ChatMessage], budget: int, seed: int) -> Completion:
         sampling = Sampling(
@@ -231,6 +258,11 @@ def _on_the_wire(rows: Sequence[WireMessage], *, speaks_as: str) -> list[ChatMes
     swapped = {"user": "assistant", "assistant": "user"}
     own = [ChatMessage(swapped[row.role], row.content) for row in talk]
     return [ChatMessage(rows[0].role, rows[0].content), *own]
+
+
+def _without_oldest(messages: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
+    """Return the messages without the `count` oldest ones after the prompt."""
+    return [messages[0], *messages[1 + count :]]
 
 
 def _with_agent_text(request: UserRequest) -> tuple[PublicMessage, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mimesim.dialogue.types import Identity
@@ -12,6 +12,7 @@ from mimesim.models.base import ChatModel
 from mimesim.models.endpoint import redact
 from mimesim.models.load import make_chat_model, preflight
 from mimesim.prompts import prompt_hash
+from mimesim.scenarios.types import Scenario
 from mimesim.users import briefing
 from mimesim.users.base import User, UserSource
 from mimesim.users.kinds import FRAME, templates
@@ -42,6 +43,21 @@ class SimulatorSource:
             template=self.template,
             settings=self.settings,
         )
+
+    def start_told(self, prompt: str) -> User:
+        """Make the user of one conversation whose whole private prompt somebody else wrote."""
+        nobody = Scenario(id="told", goal="")
+        return Simulator(
+            self.model, nobody, template=self.template, settings=self.settings, told=prompt
+        )
+
+    def adjusted(self, **settings: Any) -> SimulatorSource:
+        """Return the same kind of user with some settings changed.
+
+        Raises:
+            ConfigError: a value that no model takes.
+        """
+        return replace(self, settings=replace(self.settings, **settings))
 
     async def preflight(self) -> None:
         """Check the endpoint before a run.

@@ -32,10 +32,10 @@ def test_a_session() -> None:
         "cancel my flight",
     ]
     assert found.left_out == {"page_messages": 4}
-    assert found.hidden == {"task": "airline_0", "batch": 2}
-    assert found.outcome == {"reward": 1.0, "survey": {"trust": "yes", "age": 30}}
+    survey = {"trust": "yes", "age": 30}
+    assert found.outcome == {"task": "airline_0", "trial": 1, "reward": 1.0, "survey": survey}
     (first,) = FORMAT.convert(session("airline_0", "hi"), {})
-    assert first.hidden["batch"] == 1
+    assert first.outcome["trial"] == 0
     assert first.group_keys == found.group_keys == ("airline_0",)
 
 

@@ -193,6 +193,26 @@ def test_a_mixture_of_users_is_counted_by_its_shares() -> None:
     assert mixed == pytest.approx(alone * (1 + 0.75) / 2)  # a script costs no call
 
 
+def test_a_mixture_of_gyms_is_counted() -> None:
+    """Rows as published, epochs of them, and who is asked in which share of all turns."""
+    found = plan("csd")
+    trained = {gym: rows.trained for gym, rows in found.rows.items()}
+    assert trained == {"travel": 879, "turtle": 402, "function": 190, "tau": 475, "persuade": 359}
+    assert sum(trained.values()) == 2_305
+    assert sum(rows.held for rows in found.rows.values()) == 121
+    assert found.epochs == pytest.approx(180 * 64 / 2_305)
+    assert found.to_json()["rows"]["tau"] == {"trained": 475, "held": 25}
+    calls = {call.role: call.calls for call in found.sides["point"].calls}
+    turns = calls["coach"]
+    assert calls["user"] / turns == pytest.approx(1 - 190 / 2_305), "nobody is met in function"
+    assert calls["judge"] / turns == pytest.approx((879 + 402 + 359) / 2_305)
+    # each gym with its own user, one of whom is a script
+    own = "gyms=[{gym='travel',rows=60,user='scripted:neutral'},{gym='turtle',rows=20}]"
+    (user,) = (c for c in plan("grpo-mimesis", own).sides["point"].calls if c.role == "user")
+    assert user.calls == pytest.approx(turns / 4)
+    assert plan("csd-mini").rows == {}
+
+
 def test_a_preset_is_where_its_address_says() -> None:
     places = {
         name: next(

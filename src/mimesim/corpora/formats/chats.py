@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mimesim.corpora.base import OTHER, HumanTurn, Side, Unfit
 
-_SIDES: Mapping[str, Side] = {
+SIDES: Mapping[str, Side] = {
     "user": "user",
     "human": "user",
     "agent": "agent",
@@ -23,8 +23,8 @@ _SIDES: Mapping[str, Side] = {
     "gpt": "agent",
     "chatgpt": "agent",
 }
-_SYSTEM = ("system", "developer")
-_SILENT = ("tool", "function", "function_call", "observation")
+SYSTEM = ("system", "developer")
+SILENT = ("tool", "function", "function_call", "observation")
 _LABELS: Mapping[Side, str] = {"user": "You", "agent": "They"}
 _KEYS = (("role", "content"), ("from", "value"), ("role", "text"))
 _DEEPEST = 64  # levels of a value that is kept
@@ -54,14 +54,14 @@ def read_chat(messages: Any, key: str, *, swapped: bool = False) -> Chat:
     counts: Counter[str] = Counter()
     turns, system = [], []
     for message in messages:
-        role, content = _message(message, key)
+        role, content = message_of(message, key)
         text = text_of(content, key, counts)
-        if role in _SYSTEM:
+        if role in SYSTEM:
             system.append(text or "")
-        elif role in _SILENT or text is None:
+        elif role in SILENT or text is None:
             counts["messages_left_out"] += 1
         else:
-            side = _SIDES[role]
+            side = SIDES[role]
             turns.append(HumanTurn(OTHER[side] if swapped else side, text))
     return Chat(tuple(turns), joined(system), dict(+counts))
 
@@ -144,7 +144,12 @@ def text_of(content: Any, key: str, counts: Counter[str]) -> str | None:
     return "\n".join(texts) if texts else None
 
 
-def _message(message: Any, key: str) -> tuple[str, Any]:
+def message_of(message: Any, key: str) -> tuple[str, Any]:
+    """Return role, in lower case, and content of one message.
+
+    Raises:
+        Unfit: `missing_role`, `unknown_role`.
+    """
     if isinstance(message, Mapping):
         for role, text in _KEYS:
             if isinstance(message.get(role), str) and (text in message or role == "from"):
@@ -156,6 +161,6 @@ def _message(message: Any, key: str) -> tuple[str, Any]:
 
 def _known(role: str, key: str) -> str:
     name = role.strip().lower()
-    if name not in _SIDES and name not in _SYSTEM and name not in _SILENT:
+    if name not in SIDES and name not in SYSTEM and name not in SILENT:
         raise Unfit("unknown_role", f"the role {role[:40]!r} of {key!r}")
     return name

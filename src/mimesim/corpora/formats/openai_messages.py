@@ -82,4 +82,14 @@ def _claims(value: Any) -> bool:
     )
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims, options=("system",))
+def raw_messages(value: Any) -> Any:
+    """Return the messages of a row with all that is in them; None = it has turns only."""
+    if is_normalized(value):
+        return None
+    told = [{"role": "system", "content": value.get("system")}]
+    return [*(told if stripped(value.get("system")) else ()), *messages_of(value)[1]]
+
+
+FORMAT = Format(
+    info=INFO, convert=_convert, claims=_claims, options=("system",), messages=raw_messages
+)

@@ -16,7 +16,7 @@ from typing import Any
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue, HumanTurn
 from mimesim.corpora.formats.chats import is_chat
 from mimesim.corpora.formats.normalized import convert_normalized, is_normalized
-from mimesim.corpora.formats.openai_messages import convert_messages
+from mimesim.corpora.formats.openai_messages import convert_messages, raw_messages
 
 INFO = CorpusInfo(
     name="sharegpt",
@@ -74,4 +74,6 @@ def _claims(value: Any) -> bool:
     )
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims, options=("system",))
+FORMAT = Format(
+    info=INFO, convert=_convert, claims=_claims, options=("system",), messages=raw_messages
+)

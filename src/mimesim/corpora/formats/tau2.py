@@ -22,6 +22,7 @@ from mimesim.corpora.formats.chats import plain, read_chat, required, stripped
 from mimesim.corpora.formats.layout import named
 from mimesim.corpora.formats.normalized import convert_normalized, is_normalized
 from mimesim.corpora.formats.tau_bench import without_markers
+from mimesim.dialogue.foreign_ends import ours
 
 INFO = CorpusInfo(
     name="tau2",
@@ -52,14 +53,14 @@ def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
     task = f"{domain}_{run['task_id']}" if domain else str(run["task_id"])
     yield HumanDialogue(
         id=named(("tau2", domain, run["task_id"], run.get("trial"), run["id"])),
-        turns=without_markers(chat.turns),
+        turns=chat.turns if options.get("verbatim") else without_markers(chat.turns),
         source=INFO.name,
         goal=_goal(run.get("task")),
         hidden={
             **plain(run.get("task") or {}, "description", "evaluation_criteria"),
             **plain({"tool_calls": list(_calls(messages))}, "tool_calls"),
         },
-        outcome={"task": task, "trial": run.get("trial"), **_ending(run)},
+        outcome={"task": task, "trial": run.get("trial"), **_ending(run), **ours(run.get("info"))},
         group_keys=(f"tau2/{task}",),
         language="en",
         left_out=chat.left_out,
@@ -148,5 +149,6 @@ FORMAT = Format(
     gather=_gather,
     splits_lists=False,
     files=(".json", ".jsonl"),
-    options=("domain",),
+    options=("domain", "verbatim"),
+    messages=lambda value: value.get("messages"),
 )

@@ -4,7 +4,8 @@
       "traj": [{"role": "system" | "user" | "assistant" | "tool", "content", "tool_calls"?}]}]
 
 The domain is not in the file, so it is the option `domain`. The users are models: these runs serve
-measurements, never training. The instruction is the user's goal; gold actions are hidden.
+measurements, never training. The instruction is the user's goal; gold actions are hidden. With the
+option `verbatim` the users' marks at the end stay, for scores that were defined with them.
 """
 
 from __future__ import annotations
@@ -38,15 +39,9 @@ def without_markers(turns: Iterable[HumanTurn]) -> tuple[HumanTurn, ...]:
     Unlike in a live conversation, a mark also counts where it is glued to the last word.
     """
     return tuple(
-        replace(turn, text=_bare(turn.text)) if turn.role == "user" else turn for turn in turns
+        replace(turn, text=stop.cut_markers(turn.text)) if turn.role == "user" else turn
+        for turn in turns
     )
-
-
-def _bare(text: str) -> str:
-    text = text.strip()
-    for marker in stop.MARKERS:
-        text = text.removesuffix(marker).strip()
-    return text
 
 
 def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
@@ -62,7 +57,7 @@ def _convert(value: Any, options: Mapping[str, Any]) -> Iterable[HumanDialogue]:
     task = f"{domain}_{row.get('task_id')}"
     yield replace(
         dialogue,
-        turns=without_markers(dialogue.turns),
+        turns=dialogue.turns if options.get("verbatim") else without_markers(dialogue.turns),
         outcome={
             "task": task,
             "trial": row.get("trial", 0),
@@ -108,5 +103,10 @@ def _claims(value: Any) -> bool:
 
 
 FORMAT = Format(
-    info=INFO, convert=_convert, claims=_claims, files=(".json", ".jsonl"), options=("domain",)
+    info=INFO,
+    convert=_convert,
+    claims=_claims,
+    files=(".json", ".jsonl"),
+    options=("domain", "verbatim"),
+    messages=lambda value: value.get("traj"),
 )

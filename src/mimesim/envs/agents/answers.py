@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mimesim.dialogue import thinking
-from mimesim.dialogue.types import Role, ToolCall
+from mimesim.dialogue.types import PublicMessage, Role, ToolCall
 from mimesim.envs.actions import read_tool_calls
-from mimesim.envs.base import AgentAction, AgentMove, GymSpec
+from mimesim.envs.base import AgentAction, AgentEnd, AgentMove, Choice, GymSpec
+from mimesim.envs.load import NO_GYM
 from mimesim.errors import AgentError
 
 _TEXT_PARTS = ("text", "output_text", "input_text")
@@ -28,6 +29,10 @@ def read_answer(answer: Any, spec: GymSpec) -> AgentMove:
         return answer
     if isinstance(answer, AgentAction):
         return AgentMove(answer.content, action=answer)
+    if isinstance(answer, AgentEnd):
+        return _ending(answer, spec)
+    if spec.name == NO_GYM:
+        return _talk(answer)
     if isinstance(answer, list) and answer and all(_is_message(entry) for entry in answer):
         spoken = [m for m in answer if m.get("role") == "assistant" and _says_something(m)]
         answer = spoken[-1] if spoken else None
@@ -36,6 +41,50 @@ def read_answer(answer: Any, spec: GymSpec) -> AgentMove:
     if calls:
         return AgentMove(parts.text, action=read_tool_calls(calls, spec), reasoning=parts.reasoning)
     return AgentMove(parts.text, reasoning=parts.reasoning)
+
+
+def _ending(answer: AgentEnd, spec: GymSpec) -> AgentMove:
+    """Read the end that an agent declares; it is a field, so no text of it can be taken for one."""
+    if spec.name != NO_GYM:
+        raise AgentError(f"the agent ended the conversation, and gym {spec.name!r} has its own end")
+    text = thinking.split_agent(_plain(answer.text)).text.strip()
+    if thinking.is_blank(text):
+        raise AgentError("the agent ended the conversation without last words")
+    return AgentMove(text, action=AgentAction(Choice.ACTION, text, ends=True))
+
+
+def _talk(answer: Any) -> AgentMove:
+    """Read an answer where there is nothing to act on: its calls went to tools of the agent's own.
+
+    Everything it says is said, calls and results are its activity. Of a list that repeats the
+    conversation, what follows the user's last words is the answer.
+    """
+    several = isinstance(answer, list) and answer and all(_is_message(entry) for entry in answer)
+    messages: list[Any] = answer if several else [answer]
+    heard = [place for place, m in enumerate(messages) if several and m.get("role") == "user"]
+    said, activity, reasoning = [], [], []
+    for message in messages[heard[-1] + 1 if heard else 0 :]:
+        role = message.get("role") if several else "assistant"
+        if role == "tool":
+            activity.append(_tool_result(message))
+        elif role == "assistant":
+            content, calls = _content_and_calls(message)
+            parts = thinking.split_agent(_plain(content))
+            said += [] if thinking.is_blank(parts.text) else [parts.text]
+            reasoning += [parts.reasoning] if parts.reasoning else []
+            activity += [PublicMessage(Role.AGENT, "", calls)] if calls else []
+    return AgentMove("\n\n".join(said), reasoning="\n\n".join(reasoning), activity=tuple(activity))
+
+
+def _tool_result(message: Mapping[str, Any]) -> PublicMessage:
+    known, name = message.get("tool_call_id"), message.get("name")
+    return PublicMessage(
+        Role.TOOL,
+        _plain(message.get("content")),
+        tool_call_id=None if known is None else str(known),
+        name=None if name is None else str(name),
+        owner=Role.AGENT,
+    )
 
 
 def _is_message(entry: Any) -> bool:

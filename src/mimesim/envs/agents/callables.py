@@ -24,11 +24,12 @@ from mimesim.envs.actions import ActionFormat
 from mimesim.envs.agents.answers import read_answer
 from mimesim.envs.agents.prompting import system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
-from mimesim.envs.load import gym_spec
+from mimesim.envs.load import NO_GYM, gym_spec
 from mimesim.errors import AgentError, EpisodeError, UnknownNameError, UsageError
 
 HISTORY = "messages"
 LAST_TEXT = ("message", "input", "text")
+_SOURCE = ("identity", "start", "aclose")
 OPTIONAL = ("conversation_id", "thread_id", "session_id", "turn", "context", "tools")
 
 
@@ -88,6 +89,20 @@ def make_python(
     if options:
         raise UsageError(f"agent 'python:{rest}' takes no options")
     return CallableAgents(_import(rest), name=f"python:{rest}", action_format=action_format)
+
+
+def given_agent(target: Any, action_format: ActionFormat) -> AgentSource:
+    """Return the source of an agent that is here as an object: a source, a class, or a callable.
+
+    Raises:
+        UsageError: it is none of them, or its signature cannot be served.
+    """
+    if not inspect.isclass(target) and all(hasattr(target, name) for name in _SOURCE):
+        source: AgentSource = target
+        return source
+    named = target if inspect.isroutine(target) or inspect.isclass(target) else type(target)
+    name = f"python:{named.__module__}:{named.__qualname__}"
+    return CallableAgents(target, name=name, action_format=action_format)
 
 
 def _import(path: str) -> Any:
@@ -218,9 +233,9 @@ class CallableAgent:
 
     def _messages(self, view: AgentView) -> list[dict[str, Any]]:
         opening = PublicMessage(Role.USER, view.observation.first_user)
-        rows = views.as_agent(
-            (opening, *view.messages), system=system_text(view, self._format, self._spec)
-        )
+        talk = self._spec.name == NO_GYM  # no actions to explain: an agent has its own words for it
+        system = view.observation.system if talk else system_text(view, self._format, self._spec)
+        rows = views.as_agent((opening, *view.messages), system=system)
         return [_openai_form(row) for row in rows]
 
 

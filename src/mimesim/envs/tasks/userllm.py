@@ -172,7 +172,7 @@ class Userllm(UserTask[UserllmRow]):
                 {"history": scene.public["history"], "turn": text or said},
                 Author,
                 seed=scene.seed,
-                rule=_author,
+                rule=looks_written_by,
             )
         )
         human = float(verdict.verdict == "HUMAN")
@@ -191,7 +191,7 @@ class Userllm(UserTask[UserllmRow]):
                 },
                 Kept,
                 seed=scene.seed,
-                rule=_kept,
+                rule=sounds_kept,
             )
         )
         kept = verdict.verdict == "REFUSED"
@@ -254,13 +254,15 @@ def _plain(text: str) -> str:
     return f" {' '.join(re.sub(r'[^a-z0-9]+', ' ', text.lower()).split())} "
 
 
-def _author(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def looks_written_by(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Take long, empty or assistant-like messages for a machine's: the rule, no judge."""
     count = len(words(inputs["turn"]))
     machine = not 0 < count <= _LONG or _ASSISTANT.search(inputs["turn"]) is not None
     return {"verdict": "AI" if machine else "HUMAN"}
 
 
-def _kept(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def sounds_kept(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the question that shares more words with the answer for the one that was kept."""
     own = likeness(inputs["turn"], inputs["question"])
     other = likeness(inputs["turn"], inputs["suggestion"])
     return {"verdict": "REFUSED" if own > other else "ACCEPTED"}

@@ -15,7 +15,7 @@ from mimesim import config as configs
 from mimesim.config import recipes
 from mimesim.errors import ConfigError, UnknownNameError
 from mimesim.registry import unknown_name
-from mimesim.train import arms
+from mimesim.train import arms, gyms
 from mimesim.train.plan.assumptions import Span
 from mimesim.train.plan.money import Prices
 
@@ -193,6 +193,27 @@ class UserShareView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GymView:
+    """Of `train.gyms.GymShare`."""
+
+    gym: str
+    rows: int
+    profile: str = ""
+    user: str = ""
+    users: tuple[UserShareView, ...] = ()
+    judge: str = ""
+    max_steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationView:
+    """Of `train.validation.ValidationConfig`."""
+
+    share: float = 0.0
+    at_most: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentView:
     """Of `train.agent.AgentConfig`."""
 
@@ -201,6 +222,7 @@ class AgentView:
     users: tuple[UserShareView, ...] = ()
     gym: str = "support-desk"
     profile: str = "compact"
+    gyms: tuple[GymView, ...] = ()
     judge: str = "rule"
     batches: int = 150
     prompts: int = 8
@@ -216,15 +238,25 @@ class AgentView:
     dtype: str = "fp32"
     threads: int = 1
     launch: LaunchView = field(default_factory=LaunchView)
+    validation: ValidationView = field(default_factory=ValidationView)
 
     @classmethod
     def settle(cls, tree: dict[str, Any]) -> None:
         """Set the keys that the arm decides; see `config.Settling`.
 
         Raises:
-            ConfigError: another key contradicts the arm.
+            ConfigError: another key contradicts the arm, or one gym is named beside several.
         """
         arms.settle(tree)
+        gyms.settle(tree)
+
+    def __post_init__(self) -> None:
+        """Refuse a mixture of gyms that cannot be drawn from.
+
+        Raises:
+            ConfigError: as `train.gyms.check_gyms`.
+        """
+        gyms.check_gyms(self)
 
 
 VIEWS: dict[str, type[Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from mimesim.train.plan.assumptions import Side
 from mimesim.train.plan.estimate import Estimate, Sketch, sketch
 from mimesim.train.plan.recipe import Asked
 from mimesim.train.plan.timing import Setting
-from mimesim.train.plan.workload import Reinforced
+from mimesim.train.plan.workload import Reinforced, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,8 @@ class Plan:
         error: how far the same model is off the published cost of this stage; None = none is
             published.
         warnings: what should be known before one believes it.
+        rows: of each gym of a mixture, in an epoch and held out; empty for one gym.
+        epochs: how often all rows are met; None for one gym.
     """
 
     recipe: Path
@@ -35,6 +37,8 @@ class Plan:
     passed_over: list[str]
     price_date: str
     gpu_hour: float | None
+    rows: Mapping[str, Split] = field(default_factory=dict)
+    epochs: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -55,6 +59,8 @@ class Plan:
             "keys_without_influence": self.passed_over,
             "price_date": self.price_date,
             "gpu_hour": self.gpu_hour,
+            "rows": {gym: split._asdict() for gym, split in self.rows.items()},
+            "epochs": self.epochs,
         }
 
 
@@ -68,6 +74,7 @@ def plan_recipe(recipe: Path, asked: Asked | None = None) -> Plan:
     asked = asked or Asked()
     found = sketch(recipe, asked)
     machine = found.setting.machine.name
+    rows = found.load.rows if isinstance(found.load, Reinforced) else {}
     return Plan(
         recipe=found.read.path,
         label=found.load.label,
@@ -78,7 +85,15 @@ def plan_recipe(recipe: Path, asked: Asked | None = None) -> Plan:
         passed_over=list(found.read.passed_over),
         price_date=asked.prices.date,
         gpu_hour=asked.prices.gpu_hour.get(machine),
+        rows=rows,
+        epochs=_epochs(found.read.view, rows),
     )
+
+
+def _epochs(view: Any, rows: Mapping[str, Split]) -> float | None:
+    """Return how often a run meets all rows of its mixture."""
+    whole = sum(split.trained for split in rows.values())
+    return view.batches * view.prompts / whole if whole else None
 
 
 def _side_json(found: Estimate) -> dict[str, Any]:

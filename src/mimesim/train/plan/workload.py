@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from mimesim.envs.load import gym_spec
 from mimesim.errors import ConfigError
+from mimesim.judges.load import SELF
+from mimesim.train.gyms import held_rows
 from mimesim.train.plan.assumptions import Side, Span
 from mimesim.train.plan.recipe import (
     AgentView,
@@ -18,6 +20,7 @@ from mimesim.train.plan.recipe import (
     Read,
     SupervisedView,
     UserRlView,
+    UserShareView,
     span,
 )
 from mimesim.train.plan.volume import Conversation
@@ -91,6 +94,13 @@ class Supervised:
     cores: int = 1
 
 
+class Split(NamedTuple):
+    """Rows of a gym in an epoch, and those held out."""
+
+    trained: int
+    held: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reinforced:
     """Conversations that are played and learnt from.
@@ -104,6 +114,7 @@ class Reinforced:
         packed: one teacher row an episode instead of one a turn.
         at_a_time: most notes that are asked for at once.
         agent: an agent is trained, else a user.
+        rows: of each gym of a mixture.
     """
 
     label: str
@@ -126,6 +137,7 @@ class Reinforced:
     at_a_time: int = 16
     agent: bool = True
     cores: int = 1
+    rows: Mapping[str, Split] = field(default_factory=dict)
 
     def conversation(self, side: Side) -> Conversation:
         """Return a mean conversation."""
@@ -237,18 +249,14 @@ def _shared(role: str, doors: Iterable[tuple[str, float]], *, once: bool = False
 
 
 def _agent_rl(view: AgentView, notes: Notes) -> Reinforced:
-    facts = gym_spec(view.gym, view.profile or None)
     csd = view.csd.alpha > 0
-    judged = notes.judged if notes.judged is not None else float(facts.needs_judge)
-    parties = _shared("user", _met(view))
-    if judged:
-        parties.append(Party("judge", *_place(view.judge), judged))
+    parties, cap = _mixture(view, notes) if view.gyms else _one_gym(view, notes)
     if csd:
-        parties.append(Party("coach", *_coach(view)))
+        parties.append(Party("coach", *_coach(view, parties)))
     return _reinforced(
         view,
         notes,
-        float(facts.max_steps),
+        cap,
         label="agent RL with CSD" if csd else "agent RL",
         parties=parties,
         tuning=_tuning(
@@ -261,20 +269,69 @@ def _agent_rl(view: AgentView, notes: Notes) -> Reinforced:
         scored=2 if view.notes.debias else 1,
         packed=view.csd.teacher == "packed",
         at_a_time=view.notes.concurrency,
+        rows=_rows(view),
     )
 
 
-def _met(view: AgentView) -> list[tuple[str, float]]:
+def _rows(view: AgentView) -> dict[str, Split]:
+    """Return the rows of each gym of a mixture."""
+    rows = [share.rows for share in view.gyms]
+    held = held_rows(rows, view.validation)
+    return {
+        share.gym: Split(count - out, out)
+        for share, count, out in zip(view.gyms, rows, held, strict=True)
+    }
+
+
+def _one_gym(view: AgentView, notes: Notes) -> tuple[list[Party], float]:
+    """Return users and judge of a run in one gym, and its most turns."""
+    facts = gym_spec(view.gym, view.profile or None)
+    judged = notes.judged if notes.judged is not None else float(facts.needs_judge)
+    met = _met(view.user, view.users, view.batches)
+    judges = [(name, part * judged) for name, part in _graders(view.judge, met) if judged]
+    return [*_shared("user", met), *_shared("judge", judges)], float(facts.max_steps)
+
+
+def _mixture(view: AgentView, notes: Notes) -> tuple[list[Party], float]:
+    """Return users and judges with their shares over all gyms, and the most turns of any."""
+    rows = _rows(view)
+    whole = sum(split.trained for split in rows.values())
+    users: list[tuple[str, float]] = []
+    judges: list[tuple[str, float]] = []
+    caps = []
+    for share in view.gyms:
+        facts = gym_spec(share.gym, share.profile or None)
+        weight = rows[share.gym].trained / whole
+        own = (share.user, share.users) if share.user or share.users else None
+        met = _met(*(own or (view.user, view.users)), view.batches)
+        if facts.needs_user:
+            users += [(name, part * weight) for name, part in met]
+        if facts.needs_judge:
+            graders = _graders(share.judge or view.judge, met)
+            judges += [(name, part * weight) for name, part in graders]
+        caps.append(min(share.max_steps or facts.max_steps, facts.max_steps))
+    if judges and notes.judged is not None:
+        graded = sum(weight for _, weight in judges)
+        judges = [(name, weight / graded * notes.judged) for name, weight in judges]
+    return [*_shared("user", users), *_shared("judge", judges)], float(max(caps))
+
+
+def _met(user: str, users: Sequence[UserShareView], batches: int) -> list[tuple[str, float]]:
     """Return the users with their shares of all batches."""
-    if not view.users:
-        return [(view.user, 1.0)]
-    shares = dict.fromkeys((user.name for user in view.users), 0.0)
-    for batch in range(view.batches):
-        here = [user for user in view.users if user.from_batch <= batch]
-        total = sum(user.weight for user in here)
-        for user in here:
-            shares[user.name] += user.weight / total / view.batches
+    if not users:
+        return [(user, 1.0)]
+    shares = dict.fromkeys((one.name for one in users), 0.0)
+    for batch in range(batches):
+        here = [one for one in users if one.from_batch <= batch]
+        total = sum(one.weight for one in here)
+        for one in here:
+            shares[one.name] += one.weight / total / batches
     return list(shares.items())
+
+
+def _graders(judge: str, met: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
+    """Return who grades with their shares: one judge, or every user its own conversations."""
+    return met if judge == SELF else [(judge, 1.0)]
 
 
 def _micro(view: UserRlView | AgentView) -> float:
@@ -308,11 +365,14 @@ def _reinforced(
     )
 
 
-def _coach(view: AgentView) -> tuple[Place, str]:
+def _coach(view: AgentView, parties: Sequence[Party]) -> tuple[Place, str]:
     """Return who writes the notes; the setting is a name, or a table with one."""
     said = view.coach
     name = said.get("name") if isinstance(said, Mapping) else said
-    return _place(view.user if name == "user" else str(name or "rule"))
+    user = next((party for party in parties if party.role == "user"), None)
+    if name == "user" and user is not None:
+        return user.place, user.model
+    return _place(str(name or "rule"))
 
 
 def _place(door: str) -> tuple[Place, str]:

@@ -1,0 +1,1 @@
+"""Does an evaluation under simulated users say what people would have said?"""

@@ -1,0 +1,1 @@
+"""Benchmarks of users: conversations in, verdicts between, score records out."""

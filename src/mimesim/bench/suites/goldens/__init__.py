@@ -1,0 +1,1 @@
+"""Golden numbers of the suites: what `bench selftest` computes again on this machine."""

@@ -1,0 +1,1 @@
+"""SimulatorArena: do ratings in simulated dialogues follow people's, and how alike are the users."""

@@ -1,0 +1,1 @@
+"""Stands where NeMo-Gym would: its names and signatures, nothing of its code."""

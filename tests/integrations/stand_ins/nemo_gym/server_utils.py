@@ -1,0 +1,3 @@
+"""Stands where NeMo-Gym would: its names and signatures, nothing of its code."""
+
+SESSION_ID_KEY = "session_id"

@@ -1,0 +1,1 @@
+"""Stands where a checkout of tau-bench would: its names and signatures, nothing of its code."""
