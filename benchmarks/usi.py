@@ -61,13 +61,17 @@ def main() -> None:
     """Measure, check that both forms agree, record."""
     ours, theirs = invented(seed=1), invented(seed=2)
     lexicon = own_lexicon()
-    features = timed(lambda: measure_all(ours, lexicon, "fixed"))
-    plain_features = timed(lambda: plain_rows(ours), rounds=3)
-    without = timed(lambda: scored(ours, theirs, 0))
-    plain_index = timed(lambda: plain_scores(plain_rows(ours), plain_rows(theirs)), rounds=3)
-    whole = timed(lambda: scored(ours, theirs, DRAWS))
-    ours_rows, their_rows = plain_rows(ours), plain_rows(theirs)
-    a_draw = timed(lambda: plain_draws(ours_rows, their_rows, PLAIN_DRAWS), rounds=1) / PLAIN_DRAWS
+    features, plain_features = timed(
+        lambda: measure_all(ours, lexicon, "fixed"), lambda: plain_rows(ours)
+    )
+    without, plain_index = timed(
+        lambda: scored(ours, theirs, 0), lambda: plain_scores(plain_rows(ours), plain_rows(theirs))
+    )
+    rows = plain_rows(ours), plain_rows(theirs)
+    whole, some_draws = timed(
+        lambda: scored(ours, theirs, DRAWS), lambda: plain_draws(*rows, PLAIN_DRAWS), rounds=3
+    )
+    plain_whole = plain_index + some_draws * DRAWS / PLAIN_DRAWS
     check(ours, theirs)
     found = {
         "schema": "mimesim.benchmark/1",
@@ -81,9 +85,10 @@ def main() -> None:
         "seconds_with": whole,
         "plain_seconds_features": plain_features,
         "plain_seconds_without": plain_index,
-        "plain_seconds_with": plain_index + DRAWS * a_draw,
+        "plain_seconds_with": plain_whole,
         "ratio_features": plain_features / features,
-        "ratio_with": (plain_index + DRAWS * a_draw) / whole,
+        "ratio_without": plain_index / without,
+        "ratio_with": plain_whole / whole,
         "targets": TARGETS,
         "equal": True,
     }
@@ -91,15 +96,16 @@ def main() -> None:
     print(jsonio.dumps(found))
 
 
-def timed(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """Return the median CPU seconds of some rounds, after one that warms up."""
-    work()
-    found = []
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return median(found)
+def timed(*works: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
+    """Return the median CPU seconds of each, taken in turns, after a round that warms up."""
+    found: list[list[float]] = [[] for _ in works]
+    for place in range(rounds + 1):
+        for work, times in zip(works, found, strict=True):
+            start = time.process_time()
+            work()
+            if place:
+                times.append(time.process_time() - start)
+    return [median(times) for times in found]
 
 
 def scored(ours: SessionSet, theirs: SessionSet, draws: int) -> Any:

@@ -15,8 +15,8 @@ from mimesim.bench.calibration.fitting import Kind, fit
 from mimesim.bench.calibration.gaps import gaps
 from mimesim.bench.calibration.run import SUITE, Asked, as_users, calibrate
 from mimesim.bench.calibration.sides import Side, own_difficulty, side_of
-from mimesim.bench.suites.difficulty import read_difficulty
 from mimesim.bench.suites.base import Inputs
+from mimesim.bench.suites.difficulty import read_difficulty
 from mimesim.bench.suites.sessions import Session, SessionSet
 from mimesim.cli.main import invoke
 from mimesim.dialogue.types import Role

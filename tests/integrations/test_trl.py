@@ -11,7 +11,7 @@ import pytest
 from mimesim import jsonio
 from mimesim.envs.load import load_tasks
 from mimesim.envs.turns.agents import trace_of
-from mimesim.errors import EnvError, UsageError
+from mimesim.errors import InfraError, UsageError
 from mimesim.integrations.trl import GymToolEnv, environment
 
 SETTINGS: dict[str, Any] = {"split": "test", "episodes": 2}
@@ -37,7 +37,7 @@ def test_a_failure_is_no_reward_and_no_words() -> None:
     env = environment("search", gym_options=BROKEN, **SETTINGS)()
     env.reset(task=0)
     assert "credit" not in env.interact_with_env("search", "x")
-    with pytest.raises(EnvError, match="out of credit"):
+    with pytest.raises(InfraError, match="out of credit"):
         env.get_reward()
 
 

@@ -87,15 +87,15 @@ def test_a_harness_description_becomes_a_person() -> None:
 ABSENT = """
 import importlib, importlib.util
 for module, package in {pairs!r}:
-    try:
-        importlib.import_module("mimesim.integrations." + module)
-    except ImportError as error:
-        told = type(error).__name__ + ": " + str(error)
-    else:
-        told = "imported"
-    print(module, importlib.util.find_spec(package) is not None, told, sep="|")
+    if importlib.util.find_spec(package) is None:
+        try:
+            importlib.import_module("mimesim.integrations." + module)
+        except ImportError as error:
+            print(module, type(error).__name__, error, sep="|")
+        else:
+            print(module, "imported", "", sep="|")
 """
-"""Imports every drop-in in a process of its own, where no stand-in was put on the path."""
+"""Imports what is not installed, in a process of its own: no stand-in is on the path there."""
 
 
 def test_a_drop_in_without_its_library_says_what_to_install() -> None:
@@ -113,11 +113,8 @@ def test_a_drop_in_without_its_library_says_what_to_install() -> None:
     ]
     program = [sys.executable, "-W", "ignore", "-c", ABSENT.format(pairs=pairs)]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
-    rows = [line.split("|", 2) for line in done.stdout.splitlines() if line.count("|") >= 2]
-    assert [row[0] for row in rows] == [module for module, _ in pairs]
-    for module, installed, told in rows:
-        if installed == "False":
-            assert told.startswith("MissingExtraError: "), (module, told)
-            assert "pip install" in told or "checkout" in told
-        else:
-            assert told == "imported", (module, told)
+    rows = [line.split("|", 2) for line in done.stdout.splitlines()]
+    assert rows, "tau2 and NeMo-Gym are never both here: they need different Pythons"
+    for module, kind, told in rows:
+        assert kind == "MissingExtraError", (module, kind, told)
+        assert "pip install" in told or "checkout" in told

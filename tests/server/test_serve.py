@@ -360,6 +360,17 @@ def test_trouble_of_the_backend_is_waited_out_and_its_thoughts_stay_behind() -> 
         assert stub.generations[-1].body["messages"][0]["content"] == "You want a tea pot."
 
 
+def test_another_mimesim_reads_the_end_of_a_served_user() -> None:
+    with (
+        speaking(["A pot. ###STOP###"], dialect="tau2") as back,
+        served(f"http:{back.url}", user_options=FAST) as front,
+    ):
+        first = front.said("Hi?")
+        last = front.said("Hi?", first["content"], "Here it is.")
+    assert (first["content"], first["action"]) == ("A pot.", "say")
+    assert (last["content"], last["action"]) == ("", "end")
+
+
 def test_a_backend_killed_and_restarted_loses_no_episode() -> None:
     def counted(messages: Sequence[ChatMessage], sampling: Sampling) -> str:
         return f"line {sum(m.role == 'assistant' for m in messages)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,20 @@ def test_a_vision_tower_is_told_with_the_way_out(tmp_path: Path) -> None:
     assert not finding.fatal
     (tmp_path / "config.json").write_text("{", "utf-8")
     assert found(models=(str(tmp_path),))[f"checkpoint {tmp_path}"].fatal
+
+
+def test_the_chemistry_package_named_tau2_is_not_taken_for_the_benchmark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    absent = environment._tau2()
+    assert (absent.state, absent.fatal) == (State.MISSING, False)
+    assert "chemistry" in absent.told
+    monkeypatch.undo()
+    (tmp_path / "tau2").mkdir()
+    (tmp_path / "tau2" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "tau2", raising=False)
+    assert environment._tau2().state is State.WRONG
+    (tmp_path / "tau2" / "registry.py").touch()
+    assert environment._tau2().state is State.OK

@@ -26,7 +26,7 @@ People = Callable[[TaskState], Person]
 """Sample -> who its user is."""
 
 
-@agent
+@agent  # type: ignore[untyped-decorator]
 def mimesim_user(
     person: Person, user: str | UserSource = "scripted:neutral", **settings: Any
 ) -> Agent:
@@ -44,7 +44,7 @@ def mimesim_user(
     return _spoken_by(visits.visit(person))
 
 
-@solver
+@solver  # type: ignore[untyped-decorator]
 def conversation(
     user: str | UserSource = "scripted:neutral",
     *,

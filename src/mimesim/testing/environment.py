@@ -30,6 +30,12 @@ _EXTRAS: dict[str, tuple[str, ...]] = {
     "integrations": ("gymnasium",),
     "verifiers": ("verifiers",),
     "openenv": ("openenv",),
+    "deepeval": ("deepeval",),
+    "inspect": ("inspect-ai",),
+    "mlflow": ("mlflow",),
+    "openevals": ("openevals",),
+    "scenario": ("langwatch-scenario",),
+    "strands": ("strands-agents-evals",),
     "dev": ("pytest", "hypothesis", "ruff", "mypy", "import-linter"),
 }
 """What each extra brings, where the package's own metadata cannot be read."""
@@ -86,7 +92,7 @@ async def examine(endpoints: Sequence[str] = (), models: Sequence[str] = ()) -> 
         endpoints: model names such as `openai:qwen3@http://host/v1`, each asked once.
         models: paths or ids of local models (or `embedded`) whose chat template is checked.
     """
-    found = [_python(), *_packages(), *_extras(), _embedded(), _chats(), _cache()]
+    found = [_python(), *_packages(), *_extras(), _tau2(), _embedded(), _chats(), _cache()]
     for name in models:
         found += [_template(name), *_vision(name)]
     for name in endpoints:
@@ -146,6 +152,20 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _tau2() -> Finding:
+    """Look whether `tau2` is the benchmark: the registry has a package about chemistry by this name."""
+    name, mend = "tau2-bench", "install a checkout of sierra-research/tau2-bench (Python 3.12)"
+    found = importlib.util.find_spec("tau2")
+    if found is None:
+        told = "not installed; `tau2` on the registry is an unrelated package about chemistry"
+        return Finding(name, State.MISSING, told, mend=mend)
+    folders = map(Path, found.submodule_search_locations or ())
+    if not any((folder / "registry.py").is_file() for folder in folders):
+        told = "the installed `tau2` is not tau2-bench but an unrelated package of that name"
+        return Finding(name, State.WRONG, told, mend=f"pip uninstall tau2, then {mend}")
+    return Finding(name, State.OK, f"tau2 {_version('tau2') or 'from a folder'}")
 
 
 def _embedded() -> Finding:

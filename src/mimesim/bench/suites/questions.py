@@ -42,6 +42,7 @@ class Question:
         kind: names the template `judge/<kind>`, and what the verdict is stored as.
         inputs: what the judge reads, JSON values; public text only.
         then: the question that follows from the answer; the verdict is that of the last one.
+        later: kinds of the questions that follow; another prompt of theirs is another question.
         order, sample: see `judges.stored.Stored`.
     """
 
@@ -51,13 +52,15 @@ class Question:
     schema: type[BaseModel]
     rule: Rule | None = None
     then: Callable[[Any], Question] | None = None
+    later: tuple[str, ...] = ()
     order: str = ""
     sample: int = 0
 
     @property
     def text_key(self) -> str:
         """Fingerprint of what the judge reads, its prompt included."""
-        told = [self.kind, prompts.prompt_hash(f"judge/{self.kind}"), self.inputs]
+        kinds = [f"judge/{kind}" for kind in (self.kind, *self.later)]
+        told = [self.kind, prompts.prompt_hash(*kinds), self.inputs]
         return seeds.fingerprint(jsonio.canonical(told))
 
     def work(self, judge: Judge, seed: int) -> Work:
@@ -301,7 +304,7 @@ def record(name: str, inputs: Inputs, asked: Judged, told: Told, *, table: str =
         told: what came of it.
         table: of published rows; empty = called like the suite.
     """
-    kinds = sorted({question.kind for question in asked.questions})
+    kinds = sorted({kind for one in asked.questions for kind in (one.kind, *one.later)})
     left_out = Counter(inputs.sessions.left_out)
     for more in (told.excluded, asked.lost):
         left_out.update(more)

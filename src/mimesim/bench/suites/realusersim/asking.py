@@ -107,10 +107,16 @@ def question(
     return Question(
         item,
         COMPARE,
-        {"first": first, "second": second, "instructions": prompts.compare},
+        {
+            "first": first,
+            "second": second,
+            "instructions": prompts.compare,
+            "later": prompts.format,  # not shown yet; another form is another question
+        },
         Prose,
         rule=told,
         then=read,
+        later=(FORMAT,),
         order=order.value,
         sample=sample,
     )

@@ -49,6 +49,7 @@ from mimesim.results.suite import Metric, PerKey, SuiteScore
 from mimesim.results.values import Estimate
 from mimesim.rollout.engine import RunSummary
 from mimesim.stats import mean_ci, rate_ci
+from mimesim.stats.correlations import sample_deviation
 
 NAME = "realusersim"
 TURNS = 5
@@ -254,7 +255,9 @@ def index(
         each = (
             tuple(math.fsum(own) / len(own) for own in trials.values()) if len(trials) > 1 else ()
         )
-        return Metric(name, estimate(interval, 100), "%", "higher", "cases", each)
+        spread = sample_deviation(each)
+        note = "" if spread is None else f"SEM over seeds {spread / math.sqrt(len(each)):.2f}"
+        return Metric(name, estimate(interval, 100), "%", "higher", "cases", each, note)
 
     metrics = [metric("FI", {item: sum(hits) / len(hits) for item, hits in found.items()})]
     for place in range(len(asking.SIDES)):

@@ -84,6 +84,7 @@ def _document_question(pair: Pair, transcript: list[dict[str, str]]) -> Question
         Document,
         rule=lambda inputs: {"document": _longest(inputs["transcript"])},
         then=rate,
+        later=(RATE_DOCUMENT,),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -96,8 +96,8 @@ class Detector:
 
     def _compiled(self, source: str) -> re.Pattern[str]:
         if self.match == "whole_turn" and self.trailing:
-            return _compile(f"(?:{source})[{re.escape(self.trailing)}]*")
-        return _compile(source)
+            return re.compile(f"(?:{source})[{re.escape(self.trailing)}]*")
+        return re.compile(source)
 
     @property
     def by_key(self) -> dict[str, tuple[str, ...]] | None:
@@ -114,12 +114,9 @@ class Detector:
                 found.setdefault(key, []).append(entry.value)
         return {key: tuple(phrases) for key, phrases in found.items()}
 
-    def hits_one(self, phrases: tuple[str, ...], text: str) -> bool:
-        """Tell whether one of the phrases that a word of the text is the key of matches."""
-        pattern = self._compiled(_phrases(phrases))
-        if self.match == "search":
-            return pattern.search(text) is not None
-        return pattern.fullmatch(text.strip()) is not None
+    def only(self, phrases: Sequence[str]) -> re.Pattern[str]:
+        """Return the pattern of some of its phrases."""
+        return self._compiled(_phrases(phrases))
 
     @property
     def source(self) -> str:
@@ -140,8 +137,27 @@ class Detector:
         return sum(1 for pattern in self._patterns for _ in pattern.finditer(text))
 
 
-_Needed = tuple[Detector, tuple[str, ...]]
-"""A list and its phrases with one key word; no phrase = the word itself is one."""
+class _Needed:
+    """The phrases of one list that need one word, compiled when a text first holds the word."""
+
+    __slots__ = ("_detector", "_match", "_phrases", "name")
+
+    def __init__(self, detector: Detector, key: str, phrases: tuple[str, ...]) -> None:
+        self.name = detector.name
+        self._detector = detector
+        self._phrases = phrases
+        self._match: Callable[[str], object] | None = None
+        if detector.match == "search" and key in phrases:
+            self._match = bool  # the word is a phrase itself; no text that holds it is empty
+
+    def hits(self, text: str) -> bool:
+        """Tell whether one of the phrases matches a text with the word."""
+        if self._match is None:
+            pattern = self._detector.only(self._phrases)
+            self._match = pattern.search
+            if self._detector.match == "whole_turn":
+                self._match = lambda text: pattern.fullmatch(text.strip())
+        return bool(self._match(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +189,7 @@ class Lexicon:
             if keys is None:
                 always.append(one)
             for key, phrases in (keys or {}).items():
-                enough = one.match == "search" and key in phrases
-                by_key.setdefault(key, []).append((one, () if enough else phrases))
+                by_key.setdefault(key, []).append(_Needed(one, key, phrases))
         object.__setattr__(self, "_always", tuple(always))
         object.__setattr__(self, "_by_key", by_key)
 
@@ -187,8 +202,8 @@ class Lexicon:
         """
         found = {one.name for one in self._always if one.hits(text)}
         for key in self._by_key.keys() & tokens:
-            for one, phrases in self._by_key[key]:
-                if one.name not in found and (not phrases or one.hits_one(phrases, text)):
+            for one in self._by_key[key]:
+                if one.name not in found and one.hits(text):
                     found.add(one.name)
         return found
 
@@ -203,8 +218,14 @@ class Lexicon:
         """What a score with these lists is called."""
         if not self.path:
             return OWN
-        official = self.verified or self.fingerprint == OFFICIAL_FINGERPRINT
-        return OFFICIAL if official else CUSTOM
+        official = self.fingerprint == OFFICIAL_FINGERPRINT and self._as_imported
+        return OFFICIAL if official or self.verified else CUSTOM
+
+    @property
+    def _as_imported(self) -> bool:
+        """Whether the entries also mean what the official ones do: the fingerprint tells values only."""
+        kinds = {entry.type for one in self.detectors.values() for entry in one.entries}
+        return kinds == {"regex"} and self.detectors["ack_only"].match == "match_start"
 
 
 @cache
@@ -323,13 +344,7 @@ def _spelled_out(text: str) -> Iterable[str]:
     return ("".join(chosen) for chosen in itertools.product(*choices))
 
 
-@cache
-def _compile(source: str) -> re.Pattern[str]:
-    return re.compile(source)
-
-
-@cache
-def _phrases(phrases: tuple[str, ...]) -> str:
+def _phrases(phrases: Sequence[str]) -> str:
     """Return the pattern of some phrases: whole words, any white space, apostrophes optional."""
     spelled = [
         r"\s+".join(re.escape(word).replace("'", "'?") for word in text.lower().split())
