@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install
 STAMP := $(VENV)/.mimesim-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint types format bench smoke wheel
+.PHONY: help install demo test test-slow lint types format bench smoke wheel test-integrations
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,6 +37,22 @@ test: $(STAMP)  ## the suite (real TRL on a tiny model, loopback servers; no net
 
 test-slow: $(STAMP)  ## the tests that take minutes
 	$(BIN)/python -m pytest -ra -m "slow and not gpu"
+
+# Other people's harnesses want other versions of the same packages, so they stand in several places.
+PEERS := together deepeval verifiers openenv
+EXTRAS_together := serve,integrations,inspect,mlflow,openevals,scenario,strands
+EXTRAS_deepeval := deepeval
+EXTRAS_verifiers := verifiers
+EXTRAS_openenv := openenv
+
+build/peers/%/.ready: pyproject.toml
+	$(PYTHON) -m venv build/peers/$*
+	build/peers/$*/bin/python -m pip install -e ".[$(EXTRAS_$*)]" "pytest>=9,<10" hypothesis httpx
+	@touch $@
+
+test-integrations: $(PEERS:%=build/peers/%/.ready)  ## our user in other people's harnesses, each really installed
+	for peer in $(PEERS); do \
+	  build/peers/$$peer/bin/python -m pytest -ra tests/integrations || exit 1; done
 
 lint: $(STAMP) types  ## style, formatting, import contracts, types, house rules
 	$(BIN)/ruff check .

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from mimesim import jsonio
 from mimesim.bench.suites.usi import importer
 from mimesim.bench.suites.usi.bounded import check_speed
+from mimesim.bench.suites.usi.detectors import Detector, Entry
 from mimesim.bench.suites.usi.lexicon import (
     LEXICAL,
     OFFICIAL,
-    Detector,
-    Entry,
     Lexicon,
     own_lexicon,
     read_lexicon,

@@ -1,10 +1,7 @@
 """Word lists of the user index: our own, and files of others; how they match, and what they are called.
 
-    {"schema": "mimesim.usi_lexicon/1", "name": "…", "source": "…", "licence": "…", "language": "en",
-     "detectors": {"emotion": {"match": "search", "patterns": [{"type": "phrase", "value": "upset"}]}}}
-
-A phrase is made of whole words; its inner blanks match any white space, its apostrophes may be
-absent. A regex is used as it stands. Both are tried on the lower-cased turn.
+{"schema": "mimesim.usi_lexicon/1", "name": "…", "source": "…", "licence": "…", "language": "en",
+"detectors": {"emotion": {"match": "search", "patterns": [{"type": "phrase", "value": "upset"}]}}}
 """
 
 from __future__ import annotations
@@ -12,14 +9,22 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from mimesim import jsonio
 from mimesim.bench.suites.usi.bounded import check_speed
+from mimesim.bench.suites.usi.detectors import (
+    TRAILING,
+    Detector,
+    Entry,
+    Kind,
+    Match,
+    Needed,
+)
 from mimesim.errors import DataError
 from mimesim.seeds import fingerprint
 
@@ -29,9 +34,6 @@ CUSTOM = "usi-custom"
 OFFICIAL = "tau-usi"
 OFFICIAL_FINGERPRINT = "84fcf940d14e9626cf662a1ff5280dc613e4c55fd253b1c5257b32e924266e65"
 """Of the public lists of OdysSim, by `Lexicon.fingerprint`."""
-
-Match = Literal["search", "match_start", "whole_turn", "count"]
-Kind = Literal["phrase", "regex", "chars"]
 
 SEARCHED = (
     "politeness",
@@ -54,110 +56,9 @@ _ALLOWED: Mapping[str, tuple[Match, ...]] = {
     "dash": ("search",),
     "identifier": ("count",),
 }
-_TRAILING = " !.,-"
 _FILE = Path(__file__).with_name("lists.toml")
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 _HEAD = {"schema", "name", "source", "licence", "language", "detectors"}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a word list."""
-
-    type: Kind
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Detector:
-    """One word list, ready to match.
-
-    Attributes:
-        match: where in a turn: anywhere, from its start, the whole turn, or how often.
-        entries: as written.
-        trailing: signs that may follow in a whole turn.
-    """
-
-    name: str
-    match: Match
-    entries: tuple[Entry, ...]
-    trailing: str = _TRAILING
-    _patterns: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Compile the entries: all phrases as one pattern, each regex as it stands."""
-        phrases = tuple(e.value for e in self.entries if e.type == "phrase")
-        sources = [_phrases(phrases)] if phrases else []
-        for entry in self.entries:
-            if entry.type != "phrase":
-                chars = f"[{re.escape(entry.value)}]"
-                sources.append(chars if entry.type == "chars" else entry.value)
-        object.__setattr__(self, "_patterns", tuple(map(self._compiled, sources)))
-
-    def _compiled(self, source: str) -> re.Pattern[str]:
-        if self.match == "whole_turn" and self.trailing:
-            return re.compile(f"(?:{source})[{re.escape(self.trailing)}]*")
-        return re.compile(source)
-
-    @property
-    def by_key(self) -> dict[str, tuple[str, ...]] | None:
-        """Word -> phrases that need it; one of the words stands in every text that matches.
-
-        None = the list has entries of which no word can be told.
-        """
-        found: dict[str, list[str]] = {}
-        for entry in self.entries:
-            keys = _keys(entry.value) if entry.type == "phrase" else None
-            if keys is None:
-                return None
-            for key in keys:
-                found.setdefault(key, []).append(entry.value)
-        return {key: tuple(phrases) for key, phrases in found.items()}
-
-    def only(self, phrases: Sequence[str]) -> re.Pattern[str]:
-        """Return the pattern of some of its phrases."""
-        return self._compiled(_phrases(phrases))
-
-    @property
-    def source(self) -> str:
-        """The entries as one text, for the fingerprint; of one regex the regex itself."""
-        return "|".join(entry.value for entry in self.entries)
-
-    def hits(self, text: str) -> bool:
-        """Tell whether the list matches a turn; `text` is lower-cased."""
-        if self.match == "search":
-            return any(pattern.search(text) for pattern in self._patterns)
-        text = text.strip()
-        if self.match == "match_start":
-            return any(pattern.match(text) for pattern in self._patterns)
-        return any(pattern.fullmatch(text) for pattern in self._patterns)
-
-    def count(self, text: str) -> int:
-        """Return the number of matches that do not overlap."""
-        return sum(1 for pattern in self._patterns for _ in pattern.finditer(text))
-
-
-class _Needed:
-    """The phrases of one list that need one word, compiled when a text first holds the word."""
-
-    __slots__ = ("_detector", "_match", "_phrases", "name")
-
-    def __init__(self, detector: Detector, key: str, phrases: tuple[str, ...]) -> None:
-        self.name = detector.name
-        self._detector = detector
-        self._phrases = phrases
-        self._match: Callable[[str], object] | None = None
-        if detector.match == "search" and key in phrases:
-            self._match = bool  # the word is a phrase itself; no text that holds it is empty
-
-    def hits(self, text: str) -> bool:
-        """Tell whether one of the phrases matches a text with the word."""
-        if self._match is None:
-            pattern = self._detector.only(self._phrases)
-            self._match = pattern.search
-            if self._detector.match == "whole_turn":
-                self._match = lambda text: pattern.fullmatch(text.strip())
-        return bool(self._match(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +80,17 @@ class Lexicon:
     path: str = ""
     verified: bool = False
     _always: tuple[Detector, ...] = field(init=False, repr=False, compare=False)
-    _by_key: Mapping[str, Sequence[_Needed]] = field(init=False, repr=False, compare=False)
+    _by_key: Mapping[str, Sequence[Needed]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the phrases by the words that they need."""
-        always, by_key = [], dict[str, list[_Needed]]()
+        always, by_key = [], dict[str, list[Needed]]()
         for one in map(self.detectors.__getitem__, LEXICAL):
             keys = one.by_key if one.match != "match_start" else None
             if keys is None:
                 always.append(one)
             for key, phrases in (keys or {}).items():
-                by_key.setdefault(key, []).append(_Needed(one, key, phrases))
+                by_key.setdefault(key, []).append(Needed(one, key, phrases))
         object.__setattr__(self, "_always", tuple(always))
         object.__setattr__(self, "_by_key", by_key)
 
@@ -278,7 +179,7 @@ def _detector(name: str, value: Any, where: str) -> Detector:
     match = value.get("match")
     if match not in _ALLOWED[name]:
         raise _wrong(f"match is {match!r}", where, " or ".join(map(repr, _ALLOWED[name])))
-    trailing = value.get("trailing", _TRAILING)
+    trailing = value.get("trailing", TRAILING)
     if not isinstance(trailing, str):
         raise _wrong("'trailing' is no text", where, "the signs that may end a turn")
     entries = tuple(_entry(one, f"{where}[{i}]") for i, one in enumerate(value["patterns"]))
@@ -342,25 +243,3 @@ def _spelled_out(text: str) -> Iterable[str]:
     parts = _CHOICE.split(text)
     choices = [part.split("|") if i % 2 else [part] for i, part in enumerate(parts)]
     return ("".join(chosen) for chosen in itertools.product(*choices))
-
-
-def _phrases(phrases: Sequence[str]) -> str:
-    """Return the pattern of some phrases: whole words, any white space, apostrophes optional."""
-    spelled = [
-        r"\s+".join(re.escape(word).replace("'", "'?") for word in text.lower().split())
-        for text in phrases
-    ]
-    return rf"(?<!\w)(?:{'|'.join(spelled)})(?!\w)"
-
-
-def _keys(text: str) -> set[str] | None:
-    """Return the word-character runs of which one stands in every text that a phrase matches.
-
-    They are those that one of its words may begin with (`don't` is read as `don` or `dont`): its
-    longest without an apostrophe, which is the rarest as a rule.
-    """
-    for word in sorted(text.lower().split(), key=lambda word: ("'" in word, -len(word))):
-        pieces = word.split("'")
-        if all(re.fullmatch(r"\w+", piece) for piece in pieces):
-            return {"".join(pieces[: i + 1]) for i in range(len(pieces))}
-    return None

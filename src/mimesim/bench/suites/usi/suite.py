@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mimesim.bench.suites.base import Inputs, SuiteFacts
 from mimesim.bench.suites.difficulty import frozen_difficulty, read_difficulty, task_key
 from mimesim.bench.suites.sessions import read_sessions
-from mimesim.bench.suites.usi import index, published, scoring, survey
-from mimesim.bench.suites.usi.features import DIMENSIONS, FEATURES, NAMES
+from mimesim.bench.suites.usi import parts, published, scoring, survey
+from mimesim.bench.suites.usi.features import NAMES
 from mimesim.bench.suites.usi.index import MeasuredSet, measure_all
 from mimesim.bench.suites.usi.lexicon import OFFICIAL, Lexicon, own_lexicon, read_lexicon
 from mimesim.bench.suites.usi.scoring import Against, Resampling
@@ -26,20 +26,10 @@ from mimesim.bench.suites.usi.verify import verify_lexicon
 from mimesim.errors import ConfigError, UsageError
 from mimesim.judges.base import Judge
 from mimesim.judges.stored import Work
-from mimesim.results.suite import FloorRow, Metric, PerKey, SuiteScore
-from mimesim.results.values import Estimate
-from mimesim.stats import null_ece
+from mimesim.results.suite import FloorRow, Metric, SuiteScore
 
 VARIABLE = "MIMESIM_TAU_USI_LEXICON"
 """Names the official lexicon file where the option `lexicon` does not."""
-Way = Literal["higher", "lower", "nearer", "none"]
-_SCALES: Mapping[str, tuple[str, Way]] = {"ECE": ("", "lower")}
-_BIASED = {
-    "ECE": "resampled tasks bias it upwards: read it beside the perfect simulator",
-    "USI5": "resampled tasks bias it downwards: read it beside people or runs of one user",
-}
-RARE = 5
-"""Hits below which a rate of a side swings the index."""
 _OPTIONS = {
     "lexicon": "a lexicon file (bench import-lexicon); without it our own lists",
     "verify": "the airline runs of tau-bench, on which a lexicon may prove to be the official one",
@@ -113,7 +103,7 @@ class UsiSuite:
             references=published.rows() if comparable else (),
             excluded=dict(excluded),
             warnings=(*part.warnings, *noted, *_labels(lexicon, comparable=comparable)),
-            by_key=_by_key(ours),
+            by_key=parts.by_key(ours),
             provenance={
                 "lexicon": {
                     "name": lexicon.name,
@@ -202,9 +192,9 @@ def _difficulty(named: Any, ours: MeasuredSet) -> tuple[dict[str, float], tuple[
 def _alone(ours: MeasuredSet, how: Resampling) -> _Part:
     """Return the user's row; nobody stands beside it."""
     rows = scoring.rows_of(ours, how)
-    metrics = [_feature(name, estimate, ours.hits) for name, estimate in rows.items()]
+    metrics = [parts.feature_metric(name, estimate, ours.hits) for name, estimate in rows.items()]
     told = ("nobody to compare with: the row describes, it does not score; name people by --human",)
-    return _Part((*metrics, *_plain(ours)), warnings=told)
+    return _Part((*metrics, *parts.plain_metrics(ours)), warnings=told)
 
 
 def _beside(
@@ -227,9 +217,9 @@ def _beside(
         )
     found = found or scoring.unpaired(ours, theirs, how)
     eval_ = _survey(inputs)
-    metrics = [*_index(found, eval_), *_plain(ours)]
+    metrics = [*parts.index_metrics(found, eval_), *parts.plain_metrics(ours)]
     metrics += [
-        _feature(
+        parts.feature_metric(
             name, found.rows[name], ours.hits, theirs.hits, f"likeness {100 * found.dice[name]:.1f}"
         )
         for name in NAMES
@@ -237,62 +227,13 @@ def _beside(
     floors = [FloorRow(name, "people", found.people[name]) for name in NAMES]
     if len(theirs.runs) > 1:
         floors += scoring.pair_floors(theirs, difficulty, "people against people")
-    floors += _null(inputs.options, found, ours, theirs, difficulty)
+    floors += parts.null_floor(inputs.options, found, ours, theirs, difficulty)
     told = {
         "tasks": len(found.tasks),
         "batches": found.shape[1],
         "bins": scoring.bin_sizes(found.tasks, difficulty),
     }
     return _Part(tuple(metrics), tuple(floors), _missing(ours, theirs, found, paired=paired), told)
-
-
-def _index(found: Against, eval_: Sequence[float]) -> list[Metric]:
-    metrics = []
-    for name in index.SCORES:
-        spread = f"sd over {found.shape[1]} batches {found.spread[name]:.3g}"
-        notes = (spread if found.shape[1] > 1 else "", _BIASED.get(name, ""))
-        unit, way = _SCALES.get(name, ("points", "higher"))
-        note = "; ".join(filter(None, notes))
-        metrics.append(Metric(name, found.scores[name], unit, way, note=note))
-    if eval_:
-        value = sum(eval_) / len(eval_)
-        agreed = Estimate(value, n=len(eval_), method="mean over batches")
-        metrics.append(Metric("Eval", agreed, "points", "higher", unit_of_n="batches"))
-        parts = [found.scores[name].value for name in (*DIMENSIONS, "ECE")]
-        known = [one for one in parts if one is not None]
-        if len(known) == len(parts):
-            six = Estimate(index.usi6(known[:-1], known[-1], value), n=found.n, method="of means")
-            metrics.insert(len(index.SCORES), Metric("USI6", six, "points", "higher"))
-    return metrics
-
-
-def _feature(
-    name: str,
-    estimate: Estimate,
-    ours: Mapping[str, int],
-    theirs: Mapping[str, int] | None = None,
-    note: str = "",
-) -> Metric:
-    one = FEATURES[NAMES.index(name)]
-    sides = [side[name] for side in (ours, theirs) if side is not None and name in side]
-    rare = bool(sides) and min(sides) < RARE
-    notes = [text for text in (note, f"rare: {min(sides)} hits" if rare else "") if text]
-    way: Way = "none" if theirs is None else "nearer"
-    return Metric(name, estimate, one.unit, way, note="; ".join(notes))
-
-
-def _plain(ours: MeasuredSet) -> list[Metric]:
-    """Return what is no feature: length and success, plain means."""
-    n = len(ours.rows)
-    turns = sum(one.row.turns for one in ours.rows) / n
-    user_turns = sum(one.row.user_turns for one in ours.rows) / n
-    known = [one.success for one in ours.rows if one.success is not None]
-    success = Estimate(100 * sum(known) / len(known) if known else None, n=len(known))
-    return [
-        Metric("turns", Estimate(turns, n=n), "turns"),
-        Metric("user_turns", Estimate(user_turns, n=n), "turns"),
-        Metric("success", success, "%"),
-    ]
 
 
 def _survey(inputs: Inputs) -> list[float]:
@@ -307,33 +248,6 @@ def _survey(inputs: Inputs) -> list[float]:
             expected="entries by the people's keys, e.g. airline_0_ann2",
         )
     return found
-
-
-def _null(
-    options: Mapping[str, Any],
-    found: Against,
-    ours: MeasuredSet,
-    theirs: MeasuredSet,
-    difficulty: Mapping[str, float],
-) -> list[FloorRow]:
-    """Return the calibration error of a perfect simulator of the same shape."""
-    kind = options.get("null", "difficulty")
-    if kind not in ("difficulty", "pooled"):
-        raise ConfigError(f"null is {kind!r}", where="suite usi", expected="difficulty or pooled")
-    observed = found.scores["ECE"].value
-    tasks = [task for task in found.tasks if task in difficulty]
-    if observed is None or not tasks:
-        return []
-    rates = scoring.pooled_rates(ours, theirs, tasks, difficulty) if kind == "pooled" else None
-    null = null_ece(
-        [difficulty[task] for task in tasks],
-        runs=found.shape[0],
-        batches=found.shape[1],
-        rates=rates,
-    )
-    share = null.share_at_least(observed)
-    note = f"sd {null.sd:.4f}; {100 * share:.1f} % of perfect simulators are at least this far off"
-    return [FloorRow("ECE", "perfect simulator", Estimate.of(null.interval), note)]
 
 
 def _missing(
@@ -374,24 +288,6 @@ def _labels(lexicon: Lexicon, *, comparable: bool) -> tuple[str, ...]:
     if lexicon.name == OFFICIAL:
         return ("published rows need compat, 165 tasks and three batches of people",)
     return (f"{lexicon.name}: other word lists than tau-usi; only structural features compare",)
-
-
-def _by_key(ours: MeasuredSet) -> dict[str, PerKey]:
-    """Return features and success by task, means over its conversations, for paired comparisons."""
-    rows: dict[str, list[index.Measured]] = {}
-    for one in ours.rows:
-        rows.setdefault(one.key, []).append(one)
-    clusters = {key: found[0].cluster for key, found in rows.items()}
-    found: dict[str, PerKey] = {}
-    for place, feature in enumerate(FEATURES):
-        means = {
-            key: feature.scale * sum(one.row.values[place] for one in same) / len(same)
-            for key, same in rows.items()
-        }
-        found[feature.name] = PerKey(means, clusters)
-    known = {key: [s.success for s in same if s.success is not None] for key, same in rows.items()}
-    rates = {key: 100 * sum(values) / len(values) for key, values in known.items() if values}
-    return {**found, "success": PerKey(rates, {key: clusters[key] for key in rates})}
 
 
 SUITE = UsiSuite(
