@@ -13,8 +13,13 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "mimesim"
 MODULES = sorted(SOURCE.rglob("*.py"))
 HEAVY = ("train", "bench", "studies")
-FOREIGN = {f"mimesim.integrations.{name}" for name in ("gymnasium", "verifiers", "openenv")}
-"""Modules that bear the name of the library that they are for, and need it."""
+FOREIGN = {
+    "gymnasium": "gymnasium", "verifiers": "verifiers", "verifiers_user": "verifiers",
+    "openenv": "openenv", "deepeval": "deepeval", "inspect": "inspect_ai", "langwatch": "scenario",
+    "mlflow": "mlflow", "openevals": "openevals", "strands": "strands_evals",
+    "tau_bench": "tau_bench", "tau2": "tau2", "nemo_gym": "nemo_gym",
+}  # fmt: skip
+"""Module of `integrations` -> the library that it is for and needs."""
 LINTER = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["tool"][
     "importlinter"
 ]
@@ -33,7 +38,8 @@ def light_modules() -> list[str]:
     for path in MODULES:
         room, name = path.relative_to(SOURCE).parts[0], module_name(path)
         needs_torch = room in HEAVY or (room == "models" and name not in TORCH_FREE)
-        absent = name in FOREIGN and importlib.util.find_spec(path.stem) is None
+        peer = FOREIGN.get(path.stem, "") if room == "integrations" else ""
+        absent = bool(peer) and importlib.util.find_spec(peer) is None
         if not needs_torch and not absent and path.stem != "__main__":
             names.append(name)
     return names

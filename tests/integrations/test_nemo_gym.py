@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 STAND_INS = str(Path(__file__).parent / "stand_ins")
 sys.path.append(STAND_INS)
 
-from fastapi import HTTPException, Request  # noqa: E402
+from fastapi import HTTPException  # noqa: E402
 
 from mimesim.envs.load import load_tasks  # noqa: E402
 from mimesim.envs.turns.agents import trace_of  # noqa: E402
@@ -35,7 +36,7 @@ SETTINGS = {"split": "test", "episodes": 3}
 
 
 def request(name: str) -> Any:
-    return Request({"session_id": name})
+    return SimpleNamespace(session={"session_id": name})
 
 
 def server(gym: str = "telepathy", **settings: Any) -> MimesimResourcesServer:

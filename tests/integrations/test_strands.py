@@ -14,6 +14,7 @@ from strands_evals.types.simulation import ActorProfile, ActorResponse  # noqa: 
 
 from mimesim.errors import InfraError, UsageError  # noqa: E402
 from mimesim.integrations.strands import MimesimActor  # noqa: E402
+from mimesim.integrations.visits import Visits  # noqa: E402
 from tests.support.dropins import PERSON, SECRET, WORDS, answer, breaking, thinker  # noqa: E402
 
 
@@ -65,6 +66,14 @@ def test_a_case_and_a_profile_become_people() -> None:
     assert (person.goal, person.persona) == (
         "get a refund", {"tone": "curt", "background": "a cook"},
     )  # fmt: skip
+
+
+def test_actors_share_a_kind_of_user() -> None:
+    visits = Visits(thinker())
+    for _ in range(2):
+        actor = MimesimActor(PERSON, visits)
+        assert len(play(actor)[0]) == 3
+        actor.close()
 
 
 def test_a_failure_of_ours_is_raised() -> None:

@@ -105,6 +105,12 @@ def test_an_agent_may_greet_first_and_somebody_may_speak_for_the_user() -> None:
     assert session.turns == 3
 
 
+def test_a_scripted_person_who_is_greeted_opens_as_one_who_is_not() -> None:
+    greeted = UserSession(make_user("scripted:neutral"), PERSON, 3)
+    said = asyncio.run(greeted.hear("Hi! How can I help you today?"))
+    assert said == play(make_user("scripted:neutral"))[1][0]
+
+
 def test_reasoning_of_the_agent_is_not_heard_and_silence_is_its_failure() -> None:
     session, _ = play(make_user("scripted:neutral"), "<think>what is the order id?</think>Hello.")
     assert session.history[1].content == "Hello."

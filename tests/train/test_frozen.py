@@ -12,7 +12,7 @@ from mimesim import jsonio
 from mimesim.errors import EnvironmentFault
 from mimesim.models.tiny import TinyConfig, build_tokenizer
 from mimesim.train.agent import BatchLog, train_agent
-from mimesim.train.frozen import FILE, Frozen, fingerprint
+from mimesim.train.frozen import FILE, Frozen, fingerprint_of
 from mimesim.train.warmstart import vocabulary
 from mimesim.users.load import make_user
 from mimesim.users.mixture import UserShare, make_mixture
@@ -58,7 +58,7 @@ def test_what_a_fingerprint_tells_apart(person: Path) -> None:
         "scripted:neutral": None,
     }
     users = {name: make_user(name, options=given) for name, given in names.items()}
-    found = {name: fingerprint(user) for name, user in users.items()}
+    found = {name: fingerprint_of(user) for name, user in users.items()}
     texts = [jsonio.dumps(one) for one in found.values()]
     assert len(set(texts)) == len(texts)
     assert [name for name, one in found.items() if "weights" in one] == [f"roleplay:hf:{person}"]
@@ -66,7 +66,7 @@ def test_what_a_fingerprint_tells_apart(person: Path) -> None:
         found["trained:openai:m@http://127.0.0.1:9/v1"]
     )
     stir(person)
-    again = fingerprint(users[f"roleplay:hf:{person}"])
+    again = fingerprint_of(users[f"roleplay:hf:{person}"])
     before = found[f"roleplay:hf:{person}"]
     assert {key for key in before if before[key] != again[key]} == {"weights"}
     for user in users.values():

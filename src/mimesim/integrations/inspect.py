@@ -28,7 +28,7 @@ People = Callable[[TaskState], Person]
 
 @agent  # type: ignore[untyped-decorator]
 def mimesim_user(
-    person: Person, user: str | UserSource = "scripted:neutral", **settings: Any
+    person: Person, user: str | UserSource | Visits = "scripted:neutral", **settings: Any
 ) -> Agent:
     """Make our user an agent of Inspect; it adds its words, or nothing once it has left.
 
@@ -37,10 +37,10 @@ def mimesim_user(
 
     Args:
         person: who the user is.
-        user: door name or source.
+        user: door name or source, or `visits.Visits`, which many conversations share.
         settings: see `visits.Visits`.
     """
-    visits = Visits(user, **settings)
+    visits = user if isinstance(user, Visits) else Visits(user, **settings)
     return _spoken_by(visits.visit(person))
 
 

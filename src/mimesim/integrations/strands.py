@@ -34,7 +34,8 @@ class MimesimActor:
 
     Args:
         person: who the user is; an `ActorProfile` of Strands is read, too.
-        user: door name or source; see `visits.Visits`, which the settings are for.
+        user: door name or source, or `visits.Visits`, whose settings the others are; many actors
+            share one.
         initial_query: the first words, said exactly; None = the person finds its own.
         max_turns: calls of `act` after which the conversation is cut.
     """
@@ -42,7 +43,7 @@ class MimesimActor:
     def __init__(
         self,
         person: Person | ActorProfile,
-        user: str | UserSource = "scripted:neutral",
+        user: str | UserSource | Visits = "scripted:neutral",
         *,
         initial_query: str | None = None,
         max_turns: int = 10,
@@ -55,7 +56,8 @@ class MimesimActor:
                 person.actor_goal, persona={**person.traits, "background": person.context}
             )
         value = person.to_json() if isinstance(person, Scenario) else dict(person)
-        self._visits = Visits(user, **settings)
+        self._own = not isinstance(user, Visits)
+        self._visits = user if isinstance(user, Visits) else Visits(user, **settings)
         if initial_query is not None:
             value["opening"] = initial_query
         self.visit = self._visits.visit(value)
@@ -66,7 +68,7 @@ class MimesimActor:
 
     @classmethod
     def from_case_for_user_simulator(
-        cls, case: Case, user: str | UserSource = "scripted:neutral", **settings: Any
+        cls, case: Case, user: str | UserSource | Visits = "scripted:neutral", **settings: Any
     ) -> MimesimActor:
         """Make the person of a case: its input is the first message, its description the goal."""
         goal = str((case.metadata or {}).get("task_description") or case.input)
@@ -100,8 +102,9 @@ class MimesimActor:
         return not self.stop
 
     def close(self) -> None:
-        """Close the user; twice is harmless."""
-        self._visits.close()
+        """Close the user, unless others share it; twice is harmless."""
+        if self._own:
+            self._visits.close()
 
     def _reason(self, said: Said) -> str | None:
         if said.over:

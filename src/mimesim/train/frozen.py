@@ -7,7 +7,6 @@ a prompted user by the hash of its prompt templates. A user that is code is know
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +16,7 @@ from mimesim.dialogue.types import Identity
 from mimesim.errors import EnvironmentFault
 from mimesim.models.embedded import NAME as EMBEDDED
 from mimesim.models.embedded import embedded_folder
-from mimesim.seeds import file_fingerprint
+from mimesim.seeds import file_fingerprint, fingerprint
 from mimesim.train import launch
 from mimesim.users.mixture import Mixture
 
@@ -35,7 +34,7 @@ class Named(Protocol):
         ...
 
 
-def fingerprint(party: Named) -> dict[str, Any]:
+def fingerprint_of(party: Named) -> dict[str, Any]:
     """Return what tells a party from one that would act otherwise, as JSON values."""
     who = party.identity
     found = {
@@ -94,7 +93,7 @@ class Frozen:
     def _look(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for party in self._parties:
-            name, now = party.identity.name, jsonio.loads(jsonio.dumps(fingerprint(party)))
+            name, now = party.identity.name, jsonio.loads(jsonio.dumps(fingerprint_of(party)))
             more = 2
             while found.get(name, now) != now:  # one name in two gyms, with other settings
                 name, more = f"{party.identity.name} ({more})", more + 1
@@ -130,7 +129,5 @@ def _weights(who: Identity) -> str:
     folder = embedded_folder() if who.model == EMBEDDED else Path(who.model).expanduser()
     if not who.model or who.endpoint_host or not folder.is_dir():
         return ""
-    whole = hashlib.sha256()
-    for path in sorted({path for part in _PARTS for path in folder.glob(part)}):
-        whole.update(f"{path.name}\0{file_fingerprint(path, 64)}\0".encode())
-    return whole.hexdigest()[:16]
+    paths = sorted({path for part in _PARTS for path in folder.glob(part)})
+    return fingerprint("\n".join(f"{path.name} {file_fingerprint(path, 64)}" for path in paths))

@@ -64,7 +64,8 @@ class FullUser:
             return Reply(None, written)
         if self._scenario.script:
             return Reply(None, "", UserAction.END)
-        opening = memory.turn == 0 and not request.agent_text
+        asked = request.asked_fields or fields.asked_fields(request.agent_text)
+        opening = memory.turn == 0 and not asked  # an agent may greet first
         talk = self._talk(memory, request, opening=opening)
         if opening:
             self._open(talk)
