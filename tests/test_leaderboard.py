@@ -66,6 +66,13 @@ def test_published_rows_come_with_a_warning() -> None:
     assert "Osim-8B,,published" in board_text(board, "csv")
 
 
+def test_a_table_says_what_it_lacks_and_how_it_is_ordered() -> None:
+    board = leaderboard({"a": score(1.0), "b": score(2.0)}, references=True)
+    (table,) = board.tables
+    assert any("no published rows" in text for text in table.warnings)
+    assert any("ordered by" in text for text in table.warnings)
+
+
 def test_the_page_is_one_file_and_escapes_everything() -> None:
     evil = score(1.0, EVIL, roles={"user": EVIL, "agent": EVIL}, warnings=(EVIL,))
     board = leaderboard({EVIL: evil})

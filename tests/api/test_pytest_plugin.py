@@ -50,6 +50,16 @@ ASYNC = """
 async def test_it(simulate):
     assert (await simulate.asimulate()).success
 """
+WRONG = """
+@pytest.mark.mimesim(users="nobody", scenarios=GOALS)
+def test_it(simulate):
+    assert simulate(shop).success
+"""
+IDLE = """
+@pytest.mark.mimesim(scenarios=GOALS, min_success=0.5)
+def test_it(simulate):
+    pass
+"""
 UNUSED = """
 import sys
 
@@ -88,7 +98,15 @@ def lines(text: str, *words: str) -> Sequence[str]:
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the output of one run of all the small files."""
     folder = tmp_path_factory.mktemp("small")
-    put(folder, passes=PASSES, misses=MISSES, invalid=INVALID, undecided=UNDECIDED)
+    put(
+        folder,
+        passes=PASSES,
+        misses=MISSES,
+        invalid=INVALID,
+        undecided=UNDECIDED,
+        wrong=WRONG,
+        idle=IDLE,
+    )
     if find_spec("pytest_asyncio"):
         put(folder, later=ASYNC)
     (folder / "test_a_unused.py").write_text(UNUSED, "utf-8")  # first, before anything is loaded
@@ -116,6 +134,22 @@ def test_what_is_not_counted_is_an_error_and_never_a_pass(output: str) -> None:
 def test_nothing_decided_fails_and_says_how_to_mend(output: str) -> None:
     assert lines(output, "FAILED test_undecided.py::test_it")
     assert lines(output, "success.checks")
+
+
+def test_a_threshold_over_nothing_is_missed(output: str) -> None:
+    assert lines(output, "FAILED test_idle.py::test_it", "nothing was simulated")
+
+
+def test_no_trials_are_wrong_use(tmp_path: Path) -> None:
+    put(tmp_path, passes=PASSES)
+    code, text = run(tmp_path, "--mimesim-trials", "0")
+    assert (code, bool(lines(text, "--mimesim-trials", "'0'"))) == (4, True), text
+
+
+def test_wrong_use_is_one_line_below_the_test(output: str) -> None:
+    assert lines(output, "FAILED test_wrong.py::test_it", "no setting 'users'")
+    for internal in ("api/simulate.py", "rollout/engine.py", "no running event loop"):
+        assert internal not in output
 
 
 def test_async_tests_await(output: str) -> None:

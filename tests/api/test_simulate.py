@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +165,13 @@ def test_a_gym_instead_of_scenarios() -> None:
         ({"scenarios": ["x"], "episodes": 3}, "belongs to a gym"),
         ({"scenarios": ["x"], "min_success": 80}, "a share from 0 to 1"),
         ({"scenarios": ["x"], "gym": "function"}, "its own people"),
+        ({"scenarios": ["x"], "trials": "2"}, "trials is '2'; expected a whole number"),
+        ({"scenarios": ["x"], "limit": 0}, "1 or more scenarios"),
+        ({"scenarios": ["x"], "timeout": "a"}, "a number"),
+        ({"scenarios": ["x"], "success": 5}, "a function of an episode"),
+        ({"scenarios": ["x"], "user": 5}, "of the type int"),
+        ({"scenarios": ["x"], "agent": None}, "there is no agent"),
+        ({"scenarios": ["x"], "agent": type("Needs", (), {"__init__": lambda self, key: None, "reply": lambda self, message: "x"})}, "needs 'key' to be made"),
         ({"scenarios": [{"goal": "x", "success": {"checks": [{"agent_say": "y"}]}}]}, "did you mean 'agent_says'"),
         ({"scenarios": [{"goal": "x", "success": {"checks": [{"ended_by": "rain"}]}}]}, "user_stop"),
     ],
@@ -171,7 +181,7 @@ def test_wrong_use_is_told_before_anything_runs(arguments: dict[str, Any], words
         raise AssertionError("called")
 
     with pytest.raises((ConfigError, DataError, UsageError), match=words):
-        mimesim.simulate(agent, **arguments)
+        mimesim.simulate(**{"agent": agent, **arguments})
 
 
 def test_a_signature_that_cannot_be_served() -> None:
@@ -213,7 +223,14 @@ def test_tools_of_the_agents_own_are_recorded_and_hidden_from_the_user() -> None
         sent.append(messages)
         return answer
 
-    episode = one(agent, scenarios=["x y"], user=customer)
+    result = mimesim.simulate(agent, ["x y"], user=customer)
+    (episode,) = result.episodes
+    assert result.transcript().splitlines()[1:5] == [
+        "  user: when?",
+        "  agent calls lookup({})",
+        '  tool -> {"eta":"Mon"}',
+        "  agent: It arrives Monday.",
+    ]
     assert heard[-1] == [
         {"role": "user", "content": "when?"},
         {"role": "assistant", "content": "It arrives Monday."},
@@ -272,6 +289,58 @@ def test_hard_limits_hold() -> None:
     )
 
 
+@pytest.mark.parametrize("party", ["agent", "user"])
+@pytest.mark.parametrize("kind", ["blocks", "clings"])
+def test_nobody_holds_a_run_longer_than_its_limit(party: str, kind: str) -> None:
+    over = threading.Event()
+
+    def blocks(messages: list[Any]) -> str:
+        over.wait(30)
+        return "x"
+
+    async def clings(messages: list[Any]) -> str:
+        while not over.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.2)
+        return "x"
+
+    slow = {"blocks": blocks, "clings": clings}[kind]
+    began = time.monotonic()
+    people = {"scenarios": ["x y"], "timeout": 0.1, "retries": 0}
+    episode = one(slow, **people) if party == "agent" else one(shop, user=slow, **people)
+    assert time.monotonic() - began < 10
+    assert episode.stop.reason is StopReason.TIMEOUT
+    over.set()
+
+
+def test_a_loop_that_was_held_counts_as_time() -> None:
+    async def hog(messages: list[Any]) -> str:
+        threading.Event().wait(0.3)
+        return "x"
+
+    assert one(hog, timeout=0.1, retries=0).stop.reason is StopReason.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "error", [StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, asyncio.CancelledError]
+)
+def test_whatever_a_function_raises_is_its_own_failure(error: type[BaseException]) -> None:
+    def raises(messages: list[Any]) -> str:
+        raise error("x")
+
+    async def later(messages: list[Any]) -> str:
+        raise error("x")
+
+    for function in (raises, later):
+        failed = one(function, timeout=5, retries=0)
+        assert failed.stop.reason is StopReason.AGENT_ERROR
+        assert error.__name__ in failed.errors[0]["message"]
+        lost = one(shop, scenarios=["x y"], user=function, timeout=5, retries=0)
+        assert lost.stop.reason is StopReason.USER_ERROR
+        result = mimesim.simulate(shop, GOALS[:1], success=function)
+        assert result.not_counted == {"judge_failure": 1}
+
+
 # ------------------------------------------------------------------------------------ what it says
 
 
@@ -302,6 +371,24 @@ def test_a_share_and_a_threshold() -> None:
     )
     assert result.success
     assert result.success.ci95 is not None
+    told = result.to_json()
+    assert (told["seed"], told["min_success"], told["passed"]) == (0, 0.5, True)
+    half = mimesim.simulate(shop, GOALS, success=lambda episode: 0.5, min_success=0.4)
+    assert (bool(half.success), half.to_json()["reward"]["mean"]) == (False, 0.5)
+    assert "mean share 50%" in repr(half.success)
+    assert mimesim.simulate(shop, GOALS[:1]).to_json()["passed"] is None
+
+
+def test_who_was_waited_for_is_told() -> None:
+    async def slow(messages: list[Any]) -> str:
+        await asyncio.sleep(9)
+        return "x"
+
+    agent = one(slow, timeout=0.05, retries=0)
+    user = one(shop, scenarios=["x y"], user=slow, timeout=0.05, retries=0)
+    assert {agent.stop.reason, user.stop.reason} == {StopReason.TIMEOUT}
+    assert agent.stop.detail.endswith("the agent")
+    assert user.stop.detail.endswith("the user or the gym")
 
 
 def test_a_verdict_that_is_no_number_is_unscored() -> None:
@@ -319,6 +406,8 @@ def test_a_verdict_that_is_no_number_is_unscored() -> None:
 
 
 def test_a_verdict_that_breaks_is_the_judges_failure() -> None:
+    two = mimesim.simulate(shop, GOALS[:1], success=lambda episode: 2)
+    assert two.not_counted == {"judge_failure": 1}, "2 is no share of 1"
     result = mimesim.simulate(shop, GOALS[:1], success=lambda episode: 1 / 0)
     assert result.not_counted == {"judge_failure": 1}
     assert "ZeroDivisionError" in result.episodes[0].errors[-1]["message"]

@@ -11,9 +11,9 @@ import pytest
 
 from mimesim import jsonio
 from mimesim.bench.calibration.causes import Labeled, causes
-from mimesim.bench.calibration.fitting import Kind, fit
+from mimesim.bench.calibration.fitting import Kind, as_users, fit
 from mimesim.bench.calibration.gaps import gaps
-from mimesim.bench.calibration.run import SUITE, Asked, as_users, calibrate
+from mimesim.bench.calibration.run import SUITE, Asked, calibrate
 from mimesim.bench.calibration.sides import Side, own_difficulty, side_of
 from mimesim.bench.suites.base import Inputs
 from mimesim.bench.suites.difficulty import read_difficulty
@@ -68,6 +68,8 @@ def test_outcomes_that_are_unknown_or_doubled() -> None:
         side_of(SessionSet("s", twice))
     with pytest.raises(UsageError, match="no conversation with a task"):
         side_of(_sessions("s", {"a": None}))
+    with pytest.raises(UsageError, match=r'2 no_outcome.*"outcome": {"task"'):
+        side_of(_sessions("s", {"a": None, "b": None}))
 
 
 def test_own_bins_come_with_a_warning() -> None:
@@ -174,7 +176,10 @@ def test_the_verb_writes_record_and_plot(
     found = jsonio.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["gaps"]["common"] == 40
     assert found["behaviors"]
-    assert jsonio.read_json(out / "calibration.json") == found
+    whole = jsonio.read_json(out / "calibration.json")
+    assert whole["gaps"] == found["gaps"]
+    assert "by_key" in whole["score"]
+    assert "by_key" not in found["score"]  # every task's name: thousands of lines on a terminal
     ET.parse(out / "reliability.svg")  # a drawing that browsers can read
     assert (out / "labels.jsonl").read_text().count("\n") == 80
 
@@ -190,3 +195,83 @@ def test_trials_of_one_file_are_two_sides(tmp_path: Path, test_data: Path) -> No
     assert "only 0 kinds" in found.no_fit
     with pytest.raises(UsageError, match="no conversation of trial 9"):
         calibrate(Asked(runs, runs, 9, 0, labeler=""), tmp_path)
+
+
+def _log(path: Path, said: str, outcomes: list[bool]) -> str:
+    """Write own logs that count their conversations from 0, as logs of two sources may."""
+    rows = [
+        {
+            "id": f"c{i}",
+            "turns": [{"role": "user", "text": said}, {"role": "agent", "text": "Let me look."}],
+            "outcome": {"task": f"t{i}", "success": won},
+        }
+        for i, won in enumerate(outcomes)
+    ]
+    path.write_text("".join(jsonio.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_labels_of_files_that_use_the_same_ids_stay_apart(tmp_path: Path) -> None:
+    rude = "This is ridiculous, you are useless. I am furious! I want your manager NOW!"
+    human = _log(tmp_path / "people.jsonl", rude, [i % 2 == 0 for i in range(20)])
+    sim = _log(tmp_path / "sim.jsonl", "hello, where is my order?", [True] * 20)
+    found = calibrate(Asked(sim, human, draws=50), tmp_path / "out")
+    shares = {one.behavior: (one.simulated.value, one.human.value) for one in found.causes}
+    assert shares
+    assert all(share == (0, 1) for share in shares.values())
+    assert not any("both sides" in told for told in found.score.warnings)
+    same = calibrate(Asked(human, human, labeler="", draws=50), tmp_path / "same")
+    assert any("20 conversations stand on both sides" in told for told in same.score.warnings)
+
+
+def test_a_map_far_from_both_sides_is_told_and_swapped_outcomes_need_none(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    sim, human = (
+        _sessions(name, {f"t{i}": rng.random() < 0.5 for i in range(60)}) for name in ("s", "h")
+    )
+    jsonio.write_json(tmp_path / "lie.json", {f"t{i}": 0.99 * (i % 2) for i in range(60)})
+    lie = {"difficulty": str(tmp_path / "lie.json")}
+    told = SUITE.score(Inputs(sim, human, draws=50, options=lie))
+    assert any("points or more from the success of both sides" in one for one in told.warnings)
+    honest = SUITE.score(Inputs(sim, human, draws=50, options={**lie, "null": "swapped"}))
+    assert not any("points or more" in one for one in honest.warnings)
+    assert (honest.floors[0].value.value or 0) > 3 * (told.floors[0].value.value or 0)
+    with pytest.raises(UsageError, match="needs frozen ones"):
+        SUITE.score(Inputs(sim, human, options={"null": "difficulty"}))
+    with pytest.raises(UsageError, match="null is 'x'"):
+        SUITE.score(Inputs(sim, human, options={"null": "x"}))
+
+
+def test_uneven_trials_weigh_by_their_tasks() -> None:
+    sim = _side("sim", {f"t{i}": 1.0 for i in range(8)}, {"t0": 0.0, "t1": 0.0})
+    human = _side("human", {f"t{i}": 1.0 for i in range(8)})
+    found = gaps(sim, human, {f"t{i}": 0.9 for i in range(8)}, draws=10)
+    assert found.ece == pytest.approx(0.2)
+
+
+def test_kinds_that_met_other_tasks_are_compared_inside_bins() -> None:
+    """A kind that only met hard tasks looks hard, and is not."""
+    tasks = [f"t{i}" for i in range(200)]
+    difficulty = {task: 0.1 if i % 2 else 0.9 for i, task in enumerate(tasks)}
+    ends = {
+        task: float(i % 20 == 1 or (i % 2 == 0 and i % 20 != 0)) for i, task in enumerate(tasks)
+    }
+    rows = [
+        Kind(task, "neutral" if i % 2 else "B4", ends[task] == 1) for i, task in enumerate(tasks)
+    ]
+    found = fit(rows, ends, difficulty, draws=100)
+    assert found.reach == pytest.approx((0.5, 0.5))
+    assert found.miss == pytest.approx(0)
+    assert not found.helps
+
+
+def test_a_mixture_is_said_to_help_only_beyond_chance() -> None:
+    """Where simulated people are as people are, nothing is left to gain."""
+    helped = 0
+    for seed in range(12):
+        rng = random.Random(seed)
+        tasks = [f"t{i}" for i in range(120)]
+        rows = [Kind(task, rng.choice(("neutral", "B4")), rng.random() < 0.5) for task in tasks]
+        human = {task: float(rng.random() < 0.5) for task in tasks}
+        helped += fit(rows, human, dict.fromkeys(tasks, 0.5), seed=seed, draws=200).helps
+    assert helped <= 1

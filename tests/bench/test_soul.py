@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from mimesim import jsonio
+from mimesim.bench.suites import layers
 from mimesim.bench.suites.base import Inputs, Simulation
 from mimesim.bench.suites.goldens.soul import CHECKS
 from mimesim.bench.suites.sessions import SessionSet, read_sessions
 from mimesim.bench.suites.soul import SUITE
 from mimesim.bench.suites.soul_files import FILES
 from mimesim.bench.suites.soul_play import items
+from mimesim.cli.main import invoke
 from mimesim.errors import UsageError
 from mimesim.rollout.store import read_episodes
 
@@ -128,6 +130,11 @@ def test_a_user_model_without_an_answer_has_zero_and_a_lost_judge_is_no_zero(
     assert len(sessions.sessions) == 3
     assert sessions.left_out == {"judge_failure": 3}
     assert _value(_score(sessions), "micro") == 0
+    told = layers.scored(SUITE, Inputs(sessions, draws=100))
+    assert any("judge_errors: 3 of 6" in one for one in told.warnings)
+    bench = ["bench", "soul", "--episodes", str(tmp_path / "e.jsonl"), "--out", str(tmp_path / "o")]
+    assert invoke([*bench, "--boot", "50"]) == 1
+    assert invoke([*bench, "--boot", "50", "--max-judge-errors", "0.5"]) == 0
 
 
 def test_official_files_are_read_by_their_stems(tmp_path: Path) -> None:

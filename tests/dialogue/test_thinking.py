@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mimesim.dialogue.thinking import has_tag, is_blank, join, split, split_agent
+from mimesim.dialogue.thinking import has_tag, has_trace, is_blank, join, split, split_agent
 from mimesim.dialogue.types import Thought
 
 SHAPES = [
@@ -22,6 +24,15 @@ SHAPES = [
     ("<seed:think>r</seed:think>a", "r", "a", True),
     ("< THINK >r</ Think >a", "r", "a", True),
     ("<thinking>r</thinking>a", "r", "a", True),
+    ("\u25c1think\u25b7r\u25c1/think\u25b7a", "r", "a", True),
+    ("a\u25c1think\u25b7r", "r", "a", False),
+    ("<longcat_think>r</longcat_think>a", "r", "a", True),
+    ("<mm:think>r</mm:think>a", "r", "a", True),
+    ("<think_fast>r</think_fast>a", "r", "a", True),
+    ("analysisWe saw r.assistantfinala", "We saw r.", "a", True),
+    ("analysisWe saw r.", "We saw r.", "", False),
+    ("<|channel|>analysis<|message|>r<|channel|>analysis<|message|>s<|channel|>final<|message|>a",
+     "r\n\ns", "a", True),
     ("<think>\n\n</think>\n\nhi", "", "hi", True),
     ("<think/>hi", "", "hi", True),
     ("<think>a <think> b</think> still thinking", "a\n\nb\n\nstill thinking", "", False),
@@ -39,7 +50,16 @@ def test_shapes(raw: str, thought: str, text: str, complete: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["How much is the blue one?", "is 3 < 5 and 7 > 2, right?", "  two  \n", "<b>x</b>", ""]
+    "text",
+    [
+        "How much is the blue one?",
+        "is 3 < 5 and 7 > 2, right?",
+        "  two  \n",
+        "<b>x</b>",
+        "analysis of the bill, please",
+        "I think <this> is it",
+        "",
+    ],
 )
 def test_text_without_tags_is_unchanged(text: str) -> None:
     assert split(text).text == text
@@ -77,6 +97,13 @@ def test_agents_pass_the_same_splitter() -> None:
     assert split_agent("ask <think>plan").complete is False
 
 
+@pytest.mark.parametrize("run", ["<", " ", "< ", "think", "<think", "\u25c1", "assistantfina", "/"])
+def test_long_runs_take_no_time(run: str) -> None:
+    started = time.perf_counter()
+    assert not has_trace("x" + run * 20_000) or "<think" in run
+    assert time.perf_counter() - started < 3
+
+
 def test_blank_is_unicode_aware() -> None:
     assert is_blank(" \n\u200b\u00ad\ufeff\u2800\u3164")
     assert not is_blank(".")
@@ -84,8 +111,14 @@ def test_blank_is_unicode_aware() -> None:
 
 plain = st.text(st.characters(exclude_characters="<>", exclude_categories=["Cs"]), max_size=30)
 thoughts = plain.map(lambda s: f"ZQX{s}ZQX")
-openers = st.sampled_from(["<think>", "<think>\n", "< Think >", "<seed:think>", "<THINKING>"])
-closers = st.sampled_from(["</think>", "\n</think>\n\n", "</ think >", "</seed:think>"])
+openers = st.sampled_from(
+    ["<think>", "<think>\n", "< Think >", "<seed:think>", "<THINKING>", "\u25c1think\u25b7",
+     "<longcat_think>", "<mm:think>", "<think_fast>"]
+)  # fmt: skip
+closers = st.sampled_from(
+    ["</think>", "\n</think>\n\n", "</ think >", "</seed:think>", "\u25c1/think\u25b7",
+     "</longcat_think>", "</mm:think>"]
+)  # fmt: skip
 
 
 @given(plain, plain)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from mimesim import jsonio
 from mimesim.dialogue.types import Identity
 from mimesim.errors import ContextExceeded, DataError, EnvironmentFault, InfraError
 from mimesim.judges.base import Failed, JudgeResult, Skipped, Verdict
-from mimesim.judges.stored import Stored, Verdicts, Work, read
+from mimesim.judges.stored import MOST_UNREACHABLE, JudgeGoneError, Stored, Verdicts, Work, read
 
 RULE = Identity("rule", "rule")
 
@@ -26,11 +27,11 @@ class Value(BaseModel):
 class Asked:
     """Gives results in order and counts."""
 
-    def __init__(self, *results: JudgeResult[Value] | Exception) -> None:
+    def __init__(self, *results: JudgeResult[Any] | Exception) -> None:
         self.results = list(results)
         self.calls = 0
 
-    async def __call__(self) -> JudgeResult[Value]:
+    async def __call__(self) -> JudgeResult[Any]:
         """Give the next one."""
         self.calls += 1
         result = self.results.pop(0)
@@ -118,3 +119,40 @@ def test_order_and_sample_tell_verdicts_apart_and_old_files_are_read(tmp_path: P
     assert not {"order", "sample"} & first.keys(), "lines of plain questions stay as they were"
     with pytest.raises(DataError, match="sample"):
         Stored.from_json(first | {"sample": -1}, "here")
+
+
+class Share(BaseModel):
+    """A verdict with a range."""
+
+    score: float = Field(ge=0, le=1)
+
+
+def test_a_stored_value_outside_the_schema_is_no_verdict_and_is_asked_again(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    ask = Asked(Verdict(Value(score=1e308)), Verdict(Share(score=0.5)))
+    work = Work("e1", "k", "t", ask, schema=Share)
+    (first,), _ = judge(path, work)
+    assert (work.checked(first).state, work.checked(first).value) == ("failed", None)
+    (second,), resumed = judge(path, work)
+    assert (second.value, resumed) == ({"score": 0.5}, 0)
+    assert judge(path, work)[1] == 1
+
+
+def test_one_process_at_a_time_asks_for_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl"
+    with Verdicts(path), pytest.raises(EnvironmentFault, match="another process"):
+        Verdicts(path)
+    Verdicts(path).close()
+    assert [file.name for file in tmp_path.iterdir()] == ["v.jsonl"]
+
+
+def test_a_judge_that_is_gone_ends_the_judging_and_keeps_what_it_said(tmp_path: Path) -> None:
+    path, many = tmp_path / "v.jsonl", MOST_UNREACHABLE
+    results = [InfraError("down")] * (many - 1) + [Verdict(Value(score=1))]
+    ask = Asked(*results, *[InfraError("500: boom")] * 2 * many)
+    works = [Work(f"e{i}", "k", "t", ask) for i in range(3 * many)]
+    with Verdicts(path) as file, pytest.raises(JudgeGoneError, match="500: boom") as gone:
+        asyncio.run(file.all(works, RULE, concurrency=1))
+    assert gone.value.exit_code == 1
+    assert [one.state for one in read(path)].count("scored") == 1
+    assert ask.calls == 2 * many, "nobody is asked any more"

@@ -310,6 +310,22 @@ def test_a_pause_beyond_the_budget_is_not_waited_for() -> None:
         assert len(server.requests) == 1
 
 
+def test_a_hint_beyond_reason_shuts_the_door_for_no_longer_than_a_call_lasts() -> None:
+    async def run(url: str) -> str:
+        options = {**QUICK, "budget_s": 0.3}
+        model = make_chat_model(f"openai:stub@{url}", options=options)
+        try:
+            with pytest.raises(InfraError, match="429"):
+                await model.chat(ASK, Sampling())
+            await asyncio.sleep(0.35)
+            return (await model.chat(ASK, Sampling())).text
+        finally:
+            await model.aclose()
+
+    with StubServer([rate_limited(100_000), "here"]) as server:
+        assert asyncio.run(run(server.url)) == "here"
+
+
 def test_retry_after_is_honored() -> None:
     with StubServer([rate_limited(0.3), "here"]) as server:
         assert say(server.url).text == "here"

@@ -19,6 +19,7 @@ from mimesim.dialogue.types import Thought
 from mimesim.models.base import ChatMessage, Completion, Sampling
 from mimesim.models.scripted import Scripted
 from mimesim.models.structured import (
+    Asking,
     UnreadableError,
     ask,
     balanced_objects,
@@ -220,7 +221,7 @@ def asked(replies: list[str | Completion], **options: Any) -> tuple[Any, Scripte
     """Ask a scripted model for a `Flag`."""
     model = Scripted(replies)
     sampling = Sampling(seed=5, max_tokens=100)
-    return asyncio.run(ask(model, ASKED, Flag, sampling, **options)), model
+    return asyncio.run(ask(model, ASKED, Flag, sampling, Asking(**options))), model
 
 
 def test_reask_names_the_problem_and_is_tier_4() -> None:
@@ -263,3 +264,16 @@ def test_only_reasoning_counts_as_empty() -> None:
 def test_a_refusal_is_not_asked_again() -> None:
     answer, model = asked([Completion("No.", finish_reason="content_filter")])
     assert (answer.parsed, answer.finish_reason, len(model.requests)) == (None, "content_filter", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('For example {"n": 1}. My answer: {"n": 2}', {"n": 2}),
+        ('```json\n{"n": 1}\n```\nNo, rather:\n```json\n{"n": 2}\n```', {"n": 2}),
+        ('{"n": 1} {"n": 2,}', {"n": 2}),
+        ('{"n": 2}', {"n": 2}),
+    ],
+)
+def test_the_last_object_counts_where_that_is_asked(text: str, told: dict[str, int]) -> None:
+    assert parse_object(text, last=True).value == told

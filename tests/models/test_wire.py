@@ -40,6 +40,35 @@ def test_what_is_no_answer_is_told_by_value_error(answer: Any) -> None:
         read_chat(answer, None)
 
 
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"type": "reasoning", "text": "SECRET"}, True),
+        ({"type": "reasoning_text", "text": "SECRET"}, True),
+        ({"type": "summary_text", "text": "SECRET"}, True),
+        ({"type": "thinking", "text": "SECRET"}, True),
+        ({"type": "thinking", "thinking": "SECRET", "signature": "x"}, True),
+        ({"type": "thinking", "thinking": [{"type": "text", "text": "SECRET"}]}, True),
+        ({"type": "reasoning", "summary": [{"type": "summary_text", "text": "SECRET"}]}, True),
+        ({"type": "redacted_thinking", "text": "SECRET"}, True),
+        ({"type": "text", "text": "SECRET", "thought": True}, True),
+        ({"type": "tool_use", "text": "SECRET"}, False),
+        ({"type": "unheard_of", "text": "SECRET"}, False),
+        ({"text": "SECRET"}, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("field", [None, "before"])
+def test_only_parts_that_are_speech_are_spoken(
+    part: dict[str, Any], told: bool, field: str | None
+) -> None:
+    spoken = [{"type": "text", "text": "Where"}, {"type": "output_text", "text": "?"}]
+    read = read_chat(chat(content=[part, *spoken], reasoning_content=field), None)
+    assert read.text == "Where?"
+    thoughts = [field] * bool(field) + ["SECRET"] * told
+    assert (read.reasoning.reveal() if read.reasoning else "") == "\n\n".join(thoughts)
+
+
 def test_the_longest_text_is_read_whole() -> None:
     assert len(read_chat(chat(content="x" * LONGEST), None).text) == LONGEST
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from mimesim import jsonio, seeds
 from mimesim.dialogue.episode import Episode, public_copy
 from mimesim.dialogue.export import TARGETS, Options, export_rows
+from mimesim.dialogue.thinking import split
 from mimesim.dialogue.types import Identity, PublicMessage, Reply, Role, Thought
 from mimesim.dialogue.views import SpokenTurn, as_agent, public, transcript
 from mimesim.envs.actions import get_format
@@ -30,6 +31,7 @@ from mimesim.models.scripted import Scripted
 from mimesim.rollout.engine import Cast, EngineConfig, Job, run_episodes
 from mimesim.rollout.exports import inspect_log, table, tau2, verifiers
 from mimesim.users.base import UserRequest, UserSource
+from mimesim.users.guards import Situation, check
 from mimesim.users.load import make_user
 from mimesim.users.settings import read_settings
 from mimesim.users.sources import make_source
@@ -48,8 +50,38 @@ SHAPES = (
     "< THINK >{t}</ think >{u}",
     "<think>{t}</think>{u}<think>{t}</think> ###STOP###",
     "<thi<think>{t}</think>nk>{t}",
+    "\u25c1think\u25b7{t}\u25c1/think\u25b7{u}",
+    "{u} \u25c1think\u25b7{t}",
+    "<longcat_think>{t}</longcat_think>{u}",
+    "<mm:think>{t}</mm:think>{u}",
+    "<think_fast>{t}</think_fast>{u}",
+    "analysis{t}assistantfinal{u}",
+    "analysis{t}assistantanalysis{t}assistantcommentary{t}assistantfinal{u}",
+    "{t}assistantfinal{u}",
+    "analysis{t}",
+    "<|channel|>analysis<|message|>{t}<|end|><|start|>assistant<|channel|>final<|message|>{u}",
+    "<|channel|>analysis<|message|>{t}",
     "{u}",
 )
+GUARDED = (
+    "<plan>{t}</plan>{u}",
+    "{u} <cot>{t}",
+    "<internal>{t}</internal>{u}",
+    "<think depth='2'>{t}",
+    "```think\n{t}\n```\n{u}",
+    "**Thinking:** {t}\n\n{u}",
+    "{u}\n**Thoughts:** {t}",
+    "{{think}}{t}{{/think}}{u}",
+    "\u27e8think\u27e9{t}\u27e8/think\u27e9{u}",
+    "\u2039think\u203a{t}\u2039/think\u203a{u}",
+    "\u2039\u0442hink\u203a{t}",
+    "<tool_call>{{{t}}}</tool_call>",
+    "<function=f>{t}",
+    '[TOOL_CALLS][{{"name": "{t}"}}]',
+    "<scenario>{t}</scenario>{u}",
+    "{t}</scenario> {u}",
+)
+"""Shapes that no model is trained to write, so that the guards forbid them rather than read them."""
 WORDS = (
     "where is it",
     "the blue one",
@@ -65,6 +97,18 @@ def draw(rng: random.Random) -> str:
     """Return one raw text of a model, its thoughts marked."""
     thought = f"{MARK}{rng.randrange(1000)} keep it vague {MARK}"
     return rng.choice(SHAPES).format(t=thought, u=rng.choice(WORDS))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_splitter_knows_what_models_write(shape: str) -> None:
+    assert MARK not in split(shape.format(t=f"{MARK} keep it vague", u="where is it")).text
+
+
+@pytest.mark.parametrize("shape", GUARDED)
+@pytest.mark.parametrize("words", ["where is it", ""])
+def test_the_guards_forbid_what_the_splitter_cannot_read(shape: str, words: str) -> None:
+    text = split(shape.format(t=f"{MARK} keep it vague", u=words)).text
+    assert MARK not in text or any(fault.hard for fault in check(text, Situation()))
 
 
 def writer(messages: Sequence[ChatMessage], sampling: Sampling) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mimesim.dialogue.types import Role, Thought, ToolCall
 from mimesim.models.base import Completion
-from tests.property.test_private_thoughts import MARK, SHAPES
+from tests.property.test_private_thoughts import GUARDED, MARK, SHAPES
 from tests.support.served import Served, speaking
 
 ENDS = ("", " ###STOP###", "\n###TRANSFER###", " ###stop###")
@@ -23,7 +23,7 @@ drafts = st.builds(
         reasoning=Thought(f"{MARK} beside") if beside else None,
         tool_calls=(ToolCall("1", f"{MARK}_tool", f'{{"x": "{MARK}"}}', Role.AGENT),) * called,
     ),
-    st.sampled_from(SHAPES),
+    st.sampled_from(SHAPES + GUARDED),
     st.sampled_from(["where is it", "the blue one", "ok", ""]),
     st.sampled_from(ENDS),
     st.sampled_from(["stop", "length", "tool_calls", "content_filter"]),

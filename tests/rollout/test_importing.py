@@ -16,6 +16,7 @@ from mimesim.rollout.exporting import SHAPES, export
 from mimesim.rollout.importing import Imported, import_episodes
 from mimesim.rollout.review import review
 from mimesim.rollout.store import read_episodes
+from mimesim.scenarios.checks import Check
 from tests.rollout.test_exports import run  # noqa: F401 - the same run of two conversations
 
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]
@@ -73,6 +74,8 @@ def test_what_reads_episodes_reads_these(tmp_path: Path) -> None:
     (episode,) = take(source)
     assert episode.counted
     assert (episode.outcome.success, episode.stop.by) == (None, Party.RUNNER)
+    assert episode.stop.reason is StopReason.UNTOLD, "nobody said that the user left"
+    assert Check("ended_by", ("user_stop",)).holds(episode) is False
     assert episode.turns[0].source == "replayed"
     assert review([episode]).episodes == 1
     assert "Hello." in report(tmp_path / "imported", tmp_path / "page.html").text
@@ -171,18 +174,31 @@ def test_what_gives_no_episode_is_counted(tmp_path: Path) -> None:
     }
 
 
+def test_own_logs_are_recognized(tmp_path: Path) -> None:
+    turns = [{"role": "user", "text": "hi"}, {"role": "agent", "text": "Hello."}]
+    call = {"id": "c", "function": {"name": "look", "arguments": "{}"}}
+    rows = [
+        {"id": "a1", "turns": turns, "outcome": {"task": "t1", "success": True}},
+        {"messages": [CHAT[0], {"role": "assistant", "tool_calls": [call]}, CHAT[1]]},
+    ]
+    told, mixed = take(put(tmp_path, *rows))
+    assert said(told) == [("user", "hi"), ("agent", "Hello.")]
+    assert (told.task.id, told.outcome.success) == ("t1", True)
+    assert [c.name for turn in mixed.turns for c in turn.tool_calls] == ["look"]
+
+
 def test_separators_and_surrogates_survive(tmp_path: Path) -> None:
     """C-FILE-01 and C-FILE-02, on the way in."""
     odd = "one\u2028two\u2029three\u0085four"
     rows = {
         "messages": [
             {"role": "user", "content": odd},
-            {"role": "assistant", "content": "\ud83d ok"},
+            {"role": "assistant", "content": "\ud83d ok\0"},
         ]
     }
     take(put(tmp_path, rows))
     (episode,) = read_episodes(tmp_path / "imported")
-    assert said(episode)[0] == ("user", odd)
+    assert said(episode) == [("user", odd), ("agent", "\ufffd ok\ufffd")]
     assert (tmp_path / "imported" / "episodes.jsonl").read_bytes().count(b"\n") == 1
 
 

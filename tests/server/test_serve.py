@@ -371,6 +371,16 @@ def test_another_mimesim_reads_the_end_of_a_served_user() -> None:
     assert (last["content"], last["action"]) == ("", "end")
 
 
+def test_a_body_that_never_ends_is_given_up() -> None:
+    with speaking(["never"], timeout_s=0.3) as one:
+        port = int(one.url.split(":")[2].partition("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            head = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{"
+            client.sendall(head.encode())
+            assert b" 408 " in client.recv(4096)
+    assert one.lines[-1]["status"] == 408
+
+
 def test_a_backend_killed_and_restarted_loses_no_episode() -> None:
     def counted(messages: Sequence[ChatMessage], sampling: Sampling) -> str:
         return f"line {sum(m.role == 'assistant' for m in messages)}"
@@ -398,7 +408,8 @@ def test_a_backend_killed_and_restarted_loses_no_episode() -> None:
 
 def test_failures_of_the_model_are_no_words() -> None:
     troubles: list[Exception] = [
-        InfraError("http://secret-host/v1: no connection"),
+        InfraError("http://secret-host/v1: no connection", retryable=True),
+        InfraError("http://secret-host/v1 refused the request (HTTP 400)"),
         EnvironmentFault("the endpoint refused the key sk-secret"),
         KeyError("secret"),
     ]
@@ -407,12 +418,13 @@ def test_failures_of_the_model_are_no_words() -> None:
         raise troubles.pop(0)
 
     with speaking(fail) as one:
-        answers = [one.ask([PROMPT, HELLO]) for _ in range(3)]
+        answers = [one.ask([PROMPT, HELLO]) for _ in range(4)]
         one.model = None
         assert one.get("/health").status_code == 200
-    assert [a.status_code for a in answers] == [503, 500, 500]
+    assert [a.status_code for a in answers] == [503, 500, 500, 500]
+    assert ["retry-after" in a.headers for a in answers] == [True, False, False, False]
     codes = [a.json()["error"]["code"] for a in answers]
-    assert codes == ["backend_unavailable", "backend_refused", "internal_error"]
+    assert codes == ["backend_unavailable", "backend_refused", "backend_refused", "internal_error"]
     assert not any("secret" in a.text for a in answers)
 
 

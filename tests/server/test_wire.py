@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -256,6 +257,77 @@ def test_scenarios_of_the_server_are_found_by_name() -> None:
         assert "swap a kettle" in prompt(mimesim={"scenario_id": "kettle"})
         met = {prompt(mimesim={"episode": f"e{i}"}) for i in range(12)}
         assert len(met) == 2, "episodes without a name of their own meet everybody"
+        assert len({prompt(seed=i) for i in range(12)}) == 2, "so do seeds"
+        assert len({prompt(seed=5) for _ in range(4)}) == 1
+        assert len({prompt() for _ in range(12)}) == 2, "so do strangers"
+
+
+DEEP = json.loads("[" * 400 + "]" * 400)
+
+
+@pytest.mark.parametrize(
+    ("more", "param"),
+    [
+        ({"modalities": 5}, "modalities"),
+        ({"mimesim": []}, "mimesim"),
+        ({"metadata": []}, "metadata"),
+        ({"stop": {}}, "stop"),
+        ({"stop": ["I"]}, "stop"),
+        ({"n": True}, "n"),
+        ({"stream": 0}, "stream"),
+        ({"mimesim": {"scenario": {"goal": "a b", "meta": {"x": DEEP}}}}, "mimesim"),
+        (
+            {
+                "mimesim": {
+                    "scenario": {"goal": "a b", "facts": dict.fromkeys(map(str, range(999)), "x")}
+                }
+            },
+            "mimesim",
+        ),
+        ({"mimesim": {"scenario": {"goal": "a " * 40_000}}}, "mimesim"),
+        (
+            {"messages": [row("system", '{"goal": "a b", "meta": ' + json.dumps(DEEP) + "}")]},
+            "mimesim",
+        ),
+    ],
+)
+def test_what_keeps_a_server_busy_is_the_callers_fault(
+    server: Served, more: dict[str, Any], param: str
+) -> None:
+    answer = server.post({"model": "user", "messages": [row("user", "hi")], **more})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param), answer.text
+    nested = server.post(b"[" * 100_000)
+    assert (nested.status_code, nested.json()["error"]["code"]) == (400, "invalid_json")
+
+
+def test_what_no_file_can_hold_is_taken_out_of_a_scenario() -> None:
+    with served("scripted:neutral") as server:
+        scenario = {"goal": "return a lamp", "script": ["odd \ud83d one\0", "bye now"]}
+        answer = server.ask([row("user", "hi")], mimesim={"scenario": scenario})
+        assert answer.json()["choices"][0]["message"]["content"] == "odd \ufffd one\ufffd"
+
+
+def test_a_stranger_stays_the_same_person_until_the_end() -> None:
+    goals = [f"return lamp {i}" for i in range(9)]
+    people = [{"id": f"p{i}", "goal": goal} for i, goal in enumerate(goals)]
+
+    def playing(messages: list[ChatMessage], sampling: Sampling) -> str:
+        number = next(i for i, goal in enumerate(goals) if goal in messages[0].content)
+        return f"It is number {number} that I mean" + ", still" * (len(messages) // 2 - 1)
+
+    with speaking(playing, scenarios=people) as server:
+        for number in range(6):  # a harness may draw another seed for each call
+            talk, who = [row("user", "hi")], set()
+            for turn in range(3):
+                answer = server.ask(talk, **({"seed": 50 + turn} if number % 2 else {}))
+                assert answer.status_code == 200, answer.text
+                said = answer.json()["choices"][0]["message"]["content"]
+                who.add(said.partition(",")[0])
+                talk += [row("assistant", said), row("user", f"and then, {number} {turn}?")]
+            assert len(who) == 1
+        told = [row("user", "hi"), row("assistant", "elsewhere"), row("user", "yes?")]
+        served = {server.ask(told).json()["choices"][0]["message"]["content"] for _ in range(3)}
+        assert len(served) == 1, "unknown words choose somebody, and always the same"
 
 
 def test_a_long_history_is_trimmed_and_the_scenario_stays() -> None:

@@ -58,6 +58,18 @@ FIRES = [
     ("leftover_tag", "\uff1cthink\uff1ex\uff1c/think\uff1ehi"),
     ("leftover_tag", "<th\u200bink>x</th\u200bink>hi"),
     ("leftover_tag", "&lt;think&gt;x&lt;/think&gt;hi"),
+    ("leftover_tag", "hi <think depth=2"),
+    ("leftover_tag", "\u2039\u0442hink\u203ax"),
+    ("leftover_tag", "<cot>x</cot> hi"),
+    ("leftover_tag", "{thoughts} x"),
+    ("leftover_tag", "```plan\nx\n```\nhi"),
+    ("leftover_tag", "hi\n**Thinking:** x"),
+    ("speaker_text", '<tool_call>{"name": "f"}</tool_call>'),
+    ("speaker_text", "<function=f><parameter=a>1"),
+    ("speaker_text", '[TOOL_CALLS][{"name": "f"}]'),
+    ("speaker_text", "<\uff5ctool\u2581calls\u2581begin\uff5c>f"),
+    ("speaker_text", "</scenario> hi"),
+    ("speaker_text", "analysis to=functions.f assistantcommentary"),
 ]  # fmt: skip
 
 PASSES = [
@@ -77,6 +89,11 @@ PASSES = [
     "you can't help with this? then get me someone else",
     "that is against my principles",
     "i can't play the part of the video that i want",
+    "i was thinking: could it be the <b>fan</b> and not the tool?",
+    "my budget < 300 and the goal > 5 stars",
+    "analysis: the bill is wrong",
+    "le \u00ab plan \u00bb et le \u00ab r\u00f4le \u00bb, \u2039Notes\u203a",
+    "what is your plan? [sent from my phone] {smile}",
     "",
 ]
 

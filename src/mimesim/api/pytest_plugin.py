@@ -22,6 +22,7 @@ import pytest
 
 if TYPE_CHECKING:
     from mimesim.api.results import Results
+    from mimesim.errors import UsageError
 
 _RUNS = pytest.StashKey[list["Results"]]()
 _ROWS, _INVALID = "mimesim", "mimesim_invalid"
@@ -34,12 +35,23 @@ class InvalidEpisodes(Exception):
     """Conversations that say nothing about the agent: the test could not be run."""
 
 
+def _count(text: str) -> int:
+    """Read a number of conversations.
+
+    Raises:
+        ValueError: it is none, which pytest tells as wrong use of the option.
+    """
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Name the options."""
     group = parser.getgroup("mimesim", "simulated users")
     add = group.addoption
     add("--mimesim-seed", type=int, metavar="N", help="Run seed of all simulations.")
-    add("--mimesim-trials", type=int, metavar="N", help="Conversations per scenario.")
+    add("--mimesim-trials", type=_count, metavar="N", help="Conversations per scenario.")
     add("--mimesim-user", metavar="NAME", help="Who plays the user, e.g. scripted:hostile.")
     add("--mimesim-out", metavar="DIR", help="Keep the episodes, one file per simulation.")
     add("--mimesim-report", metavar="FILE", help="Write one page of all conversations.")
@@ -81,19 +93,32 @@ class Simulation:
     def __call__(self, agent: Any = None, scenarios: Any = None, **settings: Any) -> Results:
         """Simulate and wait; the arguments are those of `mimesim.simulate`."""
         from mimesim.api.simulate import simulate as run
+        from mimesim.errors import UsageError
 
+        __tracebackhide__ = True
         chosen = self._chosen(agent, scenarios, settings)
-        return self._taken(run(chosen.pop("agent"), chosen.pop("scenarios"), **chosen))
+        try:
+            found = run(chosen.pop("agent"), chosen.pop("scenarios"), **chosen)
+        except UsageError as error:
+            raise _pointing_here(error) from None
+        return self._taken(found)
 
     async def asimulate(self, agent: Any = None, scenarios: Any = None, **settings: Any) -> Results:
         """Do the same in an async test."""
         from mimesim.api.simulate import asimulate as run
+        from mimesim.errors import UsageError
 
+        __tracebackhide__ = True
         chosen = self._chosen(agent, scenarios, settings)
-        return self._taken(await run(chosen.pop("agent"), chosen.pop("scenarios"), **chosen))
+        try:
+            found = await run(chosen.pop("agent"), chosen.pop("scenarios"), **chosen)
+        except UsageError as error:
+            raise _pointing_here(error) from None
+        return self._taken(found)
 
     def _chosen(self, agent: Any, scenarios: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments: options before the call before the marker."""
+        __tracebackhide__ = True
         given = {"agent": agent, "scenarios": scenarios}
         chosen = {"scenarios": None, **self._settings, **settings}
         chosen |= {name: value for name, value in given.items() if value is not None}
@@ -108,6 +133,7 @@ class Simulation:
         return chosen
 
     def _taken(self, result: Results) -> Results:
+        __tracebackhide__ = True
         self._runs.append(result)
         if result.not_counted:
             failed = ", ".join(f"{n} {kind}" for kind, n in result.not_counted.items())
@@ -116,6 +142,11 @@ class Simulation:
                 pytest.skip(told)
             raise InvalidEpisodes(told)
         return result
+
+
+def _pointing_here(error: UsageError) -> UsageError:
+    """Return the error of wrong use without the way that it took through our code."""
+    return error.with_traceback(None)
 
 
 def _from_options(config: pytest.Config) -> dict[str, Any]:
@@ -156,7 +187,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     outcome = yield
     marker = pyfuncitem.get_closest_marker("mimesim")
     if marker is not None and "min_success" in marker.kwargs:
-        for result in pyfuncitem.stash.get(_RUNS, []):
+        runs = pyfuncitem.stash.get(_RUNS, [])
+        meant = "simulate" in pyfuncitem.fixturenames or marker in pyfuncitem.own_markers
+        if meant and not runs:
+            pytest.fail("min_success is set, and nothing was simulated", pytrace=False)
+        for result in runs:
             if not result.success:
                 pytest.fail(repr(result.success), pytrace=False)
     return outcome

@@ -6,18 +6,23 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from mimesim import jsonio
-from mimesim.dialogue.episode import Episode
+from mimesim.dialogue.episode import Episode, Turn
+from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import Role
 from mimesim.errors import UsageError
 from mimesim.report.make import write
 from mimesim.rollout.engine import RunSummary
 from mimesim.rollout.events import Counts
+from mimesim.rollout.grading import FUNCTION
 from mimesim.rollout.summary import summarize
 
 _SLACK = 1e-9
+_RESULT = 200
+"""Characters of the result of a tool that a transcript shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class Success:
         k: how many went well. scored: of how many that is known. counted: of how many that could
             tell. total: of all.
         needed: the rate that is a pass.
+        share: the mean reward of the scored; beside `value` only where a verdict was a share of 1,
+            of which nothing below 1 is a success.
         open: conversations that nothing decided on, though they could have told.
     """
 
@@ -40,6 +47,7 @@ class Success:
     counted: int
     total: int
     needed: float = 1.0
+    share: float | None = None
 
     @property
     def open(self) -> int:
@@ -52,13 +60,23 @@ class Success:
         Raises:
             UsageError: the conversations went through, and nothing says what success is.
         """
+        __tracebackhide__ = True  # pytest shows the line of the test alone
         if self.counted and not self.scored:
             raise UsageError(
                 f"nothing decided on the success of {self.counted} conversations",
                 expected="success=<function of an episode>, or scenarios with success.checks, "
                 "or success.criteria and a judge",
             )
+        return self._reached
+
+    @property
+    def _reached(self) -> bool:
         return self.value is not None and self.value >= self.needed - _SLACK
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the rate reaches what is needed; None = nothing says what success is."""
+        return None if self.counted and not self.scored else self._reached
 
     def __repr__(self) -> str:
         """Say it in one line, which is what a failed assertion shows."""
@@ -67,6 +85,8 @@ class Success:
             text += f", {self.open} unscored"
         if self.ci95 is not None:
             text += f" (95 % CI {self.ci95[0]:.0%} to {self.ci95[1]:.0%})"
+        if self.share is not None:
+            text += f", mean share {self.share:.0%} (a success is a whole 1)"
         return f"<{text}; needed {self.needed:.0%}>"
 
 
@@ -103,8 +123,14 @@ class Results:
     @property
     def success(self) -> Success:
         """How often it went well; `assert result.success` holds where it was often enough."""
-        mean, counts = self.to_json()["success"], self.counts
+        told, counts = self._summary(), self.counts
+        mean = told["success"]
         low_high = mean["ci95"]
+        parts = any(
+            FUNCTION in e.outcome.scores and e.outcome.reward not in (None, 0, 1)
+            for e in self.episodes
+            if e.counted
+        )
         return Success(
             value=mean["mean"],
             ci95=None if low_high is None else (low_high[0], low_high[1]),
@@ -113,6 +139,7 @@ class Results:
             counted=counts.counted,
             total=counts.all,
             needed=self.needed,
+            share=told["reward"]["mean"] if parts else None,
         )
 
     def __iter__(self) -> Iterator[Episode]:
@@ -129,7 +156,14 @@ class Results:
         return f"<{len(self)} conversations, seed {self.seed}; not counted: {failed or 'none'}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `mimesim run --json` prints."""
+        """Return what `mimesim run --json` prints, with `seed`, `min_success` and `passed`.
+
+        `passed` is null where nothing says what success is.
+        """
+        own = {"seed": self.seed, "min_success": self.needed, "passed": self.success.passed}
+        return {**self._summary(), **own}
+
+    def _summary(self) -> dict[str, Any]:
         return summarize(self.summary, out="" if self.out is None else str(self.out))
 
     def to_jsonl(self, path: Path | str) -> Path:
@@ -167,15 +201,20 @@ def _write_lines(episodes: Sequence[Episode], path: Path) -> Path:
     return path
 
 
+def _spoken(turn: Turn) -> list[str]:
+    """Return the lines of a turn: its words, then its calls; the result of a call is cut short."""
+    if turn.role is Role.TOOL:
+        return [f"  {turn.name or 'tool'} -> {shorten(turn.content, _RESULT, placeholder=' ...')}"]
+    calls = [f"  {turn.role.value} calls {c.name}({c.arguments})" for c in turn.tool_calls]
+    silent = is_blank(turn.content) and calls
+    return [*([] if silent else [f"  {turn.role.value}: {turn.content}"]), *calls]
+
+
 def told(episode: Episode) -> str:
-    """Return one conversation as text: public words, the stop, what was not met."""
+    """Return one conversation as text: public words, calls of tools, the stop, what was not met."""
     stop = episode.stop
     lines = [f"{episode.task.id}, trial {episode.trial}, seed {episode.seed}"]
-    lines += [
-        f"  {turn.role.value}: {turn.content}"
-        for turn in episode.turns
-        if turn.delivered and turn.role in (Role.USER, Role.AGENT)
-    ]
+    lines += [line for turn in episode.turns if turn.delivered for line in _spoken(turn)]
     detail = f" ({stop.detail})" if stop.detail else ""
     lines.append(
         f"  -> {episode.outcome.status.value}: {stop.reason.value} by {stop.by.value}{detail}"

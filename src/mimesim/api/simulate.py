@@ -40,8 +40,10 @@ class Settings(TypedDict, total=False):
     Attributes:
         trials: conversations per scenario. limit: scenarios at most.
         seed: everything random comes from it.
-        success: decides on an episode, beside the checks of its scenario; sync or async.
-        min_success: rate of success at which `result.success` is true; 1 if left out.
+        success: decides on an episode, beside the checks of its scenario; sync or async. A share
+            of 1 is kept as the reward, and is a success only where it is 1.
+        min_success: share of the conversations that must be a success for `result.success` to be
+            true; 1 if left out.
         judge: door name of the judge that reads `success.criteria`.
         gym: a gym instead of scenarios, with `profile`, `tasks` and `episodes` as in `mimesim run`.
         max_turns: user messages at most. timeout: seconds of one conversation.
@@ -82,6 +84,13 @@ _PASSED_ON = (
     *("agent_options", "user_options", "judge_options", "gym_options"),
 )
 """Settings that `RunConfig` knows by the same name."""
+_APART = ("agent", "scenarios", "user")
+"""Arguments that are no settings."""
+_WHOLE = ("trials", "limit", "seed", "episodes", "max_turns", "concurrency", "retries")
+_REAL = ("min_success", "timeout")
+_OPEN = ("limit", "max_turns", "timeout")
+"""Numbers that None leaves open."""
+_SOURCE = ("identity", "start", "aclose")
 _OF_A_GYM = ("gym", "profile", "tasks", "episodes", "gym_options")
 
 
@@ -155,6 +164,10 @@ class _Party:
 def _plan(agent: Any, scenarios: Scenarios | None, user: Users, settings: Settings) -> Prepared:
     """Make ready what is to be run; no model is called."""
     _check(scenarios, settings)
+    if agent is None:
+        raise UsageError(
+            "there is no agent", expected="a function, a class, an object with reply, or a name"
+        )
     party = _party(user)
     given = Given(
         user=party.source, verdict=settings.get("success"), label=settings.get("label", "")
@@ -188,17 +201,33 @@ def _check(scenarios: Scenarios | None, settings: Settings) -> None:
     for name in settings:
         if name not in known:
             raise ConfigError(
-                f"simulate has no setting {name!r}{closest(name, known)}",
+                f"simulate has no setting {name!r}{closest(name, [*known, *_APART])}",
                 expected="one of " + ", ".join(known),
             )
-    needed = settings.get("min_success", 1.0)
-    if not 0 <= needed <= 1:
-        raise ConfigError(f"min_success is {needed!r}", expected="a share from 0 to 1")
+    _check_numbers(settings)
+    if not callable(settings.get("success") or bool):
+        raise ConfigError("success is no function", expected="a function of an episode")
     odd = [name for name in _OF_A_GYM if name in settings]
     if "gym" not in settings and odd:
         raise ConfigError(f"{odd[0]!r} belongs to a gym", expected="gym=<name> beside it")
     if "gym" in settings and scenarios is not None:
         raise ConfigError("a gym brings its own people", expected="either gym or scenarios")
+
+
+def _check_numbers(settings: Settings) -> None:
+    """Refuse what is no number here; which numbers make no run is told by `RunConfig`."""
+    for name, value in settings.items():
+        if value is None and name in _OPEN:
+            continue
+        if name in _WHOLE and type(value) is not int:
+            raise ConfigError(f"{name} is {value!r}", expected="a whole number")
+        if name in _REAL and type(value) not in (int, float):
+            raise ConfigError(f"{name} is {value!r}", expected="a number")
+    limit, needed = settings.get("limit"), settings.get("min_success", 1.0)
+    if limit is not None and limit < 1:
+        raise ConfigError(f"limit is {limit}", expected="1 or more scenarios")
+    if not 0 <= needed <= 1:
+        raise ConfigError(f"min_success is {needed!r}", expected="a share from 0 to 1")
 
 
 def _party(user: Users) -> _Party:
@@ -210,6 +239,11 @@ def _party(user: Users) -> _Party:
         return _Party("scripted:neutral", lines=tuple(user))
     if callable(user):
         return _Party(source=CallableUsers(user))
+    if not all(hasattr(user, name) for name in _SOURCE):
+        raise UsageError(
+            f"the user is of the type {type(user).__name__}",
+            expected="a door name, a list of lines, a function of the messages, or a source",
+        )
     return _Party(source=user)  # type: ignore[arg-type]
 
 

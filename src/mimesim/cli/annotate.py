@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mimesim.cli.output import emit_json, in_words, say, stdout, table
-from mimesim.cli.verdicts import Concurrency, Json, MaxInvalid, Seed, stop_above
+from mimesim.cli.verdicts import Budget, Concurrency, Json, MaxInvalid, Seed, stop_above
 from mimesim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def command(
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many.")] = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,
+    judge_budget: Budget = 180.0,
     max_invalid: MaxInvalid = 0.2,
     json: Json = False,
 ) -> None:
@@ -47,7 +48,11 @@ def command(
         raise UsageError(f"--judge names {twice[0]!r} twice", expected="different annotators")
     dialogues = read_dialogues(source, limit=limit)
     asking = ask_judges(
-        names, lambda one: work_on(dialogues, one, seed=seed), out, concurrency=concurrency
+        names,
+        lambda one: work_on(dialogues, one, seed=seed),
+        out,
+        concurrency=concurrency,
+        budget_s=judge_budget,
     )
     labeled = asyncio.run(asking)
     found = {name: counts(stored) for name, stored in labeled.items()}

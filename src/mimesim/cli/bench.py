@@ -24,6 +24,7 @@ from mimesim.cli.bench_play import (
 )
 from mimesim.cli.bench_suite import (
     Boot,
+    DryRun,
     Human,
     Json,
     Judges,
@@ -32,7 +33,8 @@ from mimesim.cli.bench_suite import (
     Mode,
 )
 from mimesim.cli.output import emit_json, in_words, near, say, stdout, table
-from mimesim.cli.verdicts import Concurrency, stop_above
+from mimesim.cli.verdicts import Budget, Concurrency, stop_above
+from mimesim.errors import DataError
 
 
 class Suites(TyperGroup):
@@ -126,6 +128,13 @@ def check_data(
         found = dict(suite.check_data(data))
     else:
         sessions = read_sessions(data)
+        known = suite.facts.corpora
+        if known and sessions.corpus not in known:
+            raise DataError(
+                f"not the data of {name!r} but of the format {sessions.corpus or 'episodes'!r}",
+                where=data,
+                expected=" or ".join(f"{one}:PLACE" for one in known),
+            )
         found = {
             "conversations": str(len(sessions.sessions)),
             "user turns": str(sum(len(one.said) for one in sessions.sessions)),
@@ -214,20 +223,27 @@ def judge(
     judges: Judges = None,
     suite: Only = None,
     concurrency: Concurrency = 8,
+    judge_budget: Budget = 180.0,
     max_judge_errors: MaxErrors = 0.05,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Put the questions of the folder's suites to judges; nothing is simulated again."""
     from mimesim.bench.suites import folder as folders
     from mimesim.bench.suites import layers
 
-    told: dict[str, dict[str, int]] = {}
-    for name, (one, asked) in folders.asked_suites(run, suite or []).items():
-        if not one.facts.asks_judge:
-            continue
+    suites = {
+        name: (one, asked, layers.judge_names(one, judges or [], stored=False))
+        for name, (one, asked) in folders.asked_suites(run, suite or []).items()
+        if one.facts.asks_judge
+    }
+    if dry_run:
+        bench_suite.show_dry(suites, run, json=json)
+        return
+    told: dict[str, dict[str, Any]] = {}
+    for name, (one, asked, names) in suites.items():
         inputs = layers.inputs_of(one, asked, layers.How())
-        names = layers.judge_names(one, judges or [], stored=False)
-        found = bench_suite.put_questions(one, inputs, names, run, concurrency)
+        found = bench_suite.put_questions(one, inputs, names, run, (concurrency, judge_budget))
         told |= {f"{name}, {who}": n for who, n in bench_suite.errors_told(found).items()}
     for who, states in told.items():
         say(f"{who}: {in_words({k: v for k, v in states.items() if v})}", json=json)

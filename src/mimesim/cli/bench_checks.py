@@ -9,6 +9,7 @@ import typer
 
 from mimesim.cli.bench_suite import Json
 from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, near, say
+from mimesim.errors import DataError
 
 if TYPE_CHECKING:
     from mimesim.bench.suites.goldens.base import Outcome
@@ -26,10 +27,13 @@ def selftest(
     """Compute numbers that are known beforehand; exit code 1 where one differs."""
     from mimesim.bench.suites.goldens.load import checks
 
+    if data is not None and not data.is_dir():
+        raise DataError("no such folder", where=f"--data {data}", expected="the development data")
     wanted = [word.strip() for word in (only or "").split(",") if word.strip()]
-    outcomes = {check.name: check.outcome(data) for check in checks(wanted)}
-    for name, outcome in outcomes.items():
-        say(_told(name, outcome), json=json)
+    outcomes = {}
+    for check in checks(wanted):
+        outcomes[check.name] = check.outcome(data)
+        say(_told(check.name, outcomes[check.name]), json=json)
     counts = {
         kind: sum(one.verdict == kind for one in outcomes.values())
         for kind in ("passed", "failed", "skipped")

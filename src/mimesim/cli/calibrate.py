@@ -34,6 +34,13 @@ def command(
         Path | None,
         typer.Option(help="Frozen difficulties, JSON: task -> success rate; else from the data."),
     ] = None,
+    null_from: Annotated[
+        str,
+        typer.Option(
+            help="Perfect simulators: difficulty = drawn at frozen ones, swapped = each task's "
+            "outcomes dealt anew to both sides; else what fits the difficulties."
+        ),
+    ] = "",
     labeler: Annotated[
         str, typer.Option(help="Who labels behaviors: rule, rule-heldout, model:<model>, or none.")
     ] = "rule",
@@ -56,7 +63,8 @@ def command(
     behaviors under which the agent would succeed as often as with people, checked on tasks that it
     was not fitted on. Both sides need the same agent and the same tasks.
     """
-    from mimesim.bench.calibration.run import RECORD, Asked, as_users, calibrate
+    from mimesim.bench.calibration.fitting import as_users
+    from mimesim.bench.calibration.run import RECORD, Asked, calibrate
     from mimesim.report.reliability import plot
 
     asked = Asked(
@@ -65,6 +73,7 @@ def command(
         simulated_trial=sim_trial,
         human_trial=human_trial,
         difficulty=difficulty,
+        null_from=null_from,
         labeler="" if labeler == "none" else labeler,
         fitted=fit,
         seed=seed,
@@ -87,15 +96,18 @@ def command(
     roles = ", ".join(f"{role} {name}" for role, name in found.score.roles.items() if name)
     say(f"{roles} -> {out / RECORD}, {out / PLOT}", json=json)
     if json:
-        emit_json(found.to_json())
+        emit_json({**found.brief(), "out": str(out)})
     stop_above(found.labels, max_invalid)
 
 
 def _show_gaps(found: Gaps, *, json: bool) -> None:
+    from mimesim.stats import NULL_RANGE
+
     null = found.null
     say(
-        f"ece {found.ece:.3f} over {found.common} tasks; a perfect simulator {null.value:.3f} "
-        f"({null.low:.3f} to {null.high:.3f}), {found.share_at_least:.1%} of them as far off",
+        f"ece {found.ece:.3f} ({100 * found.ece:.1f} points) over {found.common} tasks; a perfect "
+        f"simulator {null.value:.3f} ({NULL_RANGE}: {null.low:.3f} to {null.high:.3f}), "
+        f"{found.share_at_least:.1%} of them as far off",
         json=json,
     )
     rows = [
@@ -118,7 +130,8 @@ def _show_gaps(found: Gaps, *, json: bool) -> None:
         ]
     )
     columns = ["difficulty", "tasks", "simulated", "people", "gap, points [95 %]"]
-    stdout(json=json).print(table("", columns, rows))
+    title = "success; gap above 0 = the simulated users are too easy"
+    stdout(json=json).print(table(title, columns, rows))
 
 
 def _show_causes(found: tuple[Cause, ...], *, json: bool) -> None:
@@ -139,12 +152,18 @@ def _show_causes(found: tuple[Cause, ...], *, json: bool) -> None:
 
 
 def _show_fit(found: Fit, users: str, *, json: bool) -> None:
+    gain = found.gain
+    verdict = "helps" if found.helps else "not more than chance: does not help"
     say(
-        f"mixture: error on unseen tasks {found.error_before:.3f} -> {found.error_after:.3f}"
-        f" ({'helps' if found.helps else 'does not help'}); success {found.simulated:.1%} -> "
-        f"{found.fitted:.1%}, people {found.human:.1%}",
+        f"mixture: error on unseen tasks {found.error_before:.3f} -> {found.error_after:.3f}, less by "
+        f"{gain.value:.3f} [95 %: {gain.low:.3f} to {gain.high:.3f}] ({verdict}); success "
+        f"{found.simulated:.1%} -> {found.fitted:.1%}, people {found.human:.1%}: "
+        f"{100 * found.miss:+.1f} points off",
         json=json,
     )
+    few = sum(found.left_out.values())
+    if few:
+        say(f"without {few} conversations of kinds that are too few", json=json)
     if not found.in_reach:
         low, high = found.reach
         say(

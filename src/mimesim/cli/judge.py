@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from mimesim.cli.output import BELOW_THRESHOLD, emit_json, in_words, note, say, stdout, table
-from mimesim.cli.verdicts import Concurrency, Json, MaxInvalid, Seed, stop_above
+from mimesim.cli.verdicts import Budget, Concurrency, Json, MaxInvalid, Seed, stop_above
 from mimesim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def agree(
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many episodes.")] = None,
     seed: Seed = 0,
     concurrency: Concurrency = 8,
+    judge_budget: Budget = 180.0,
     max_invalid: MaxInvalid = 0.2,
     json: Json = False,
 ) -> None:
@@ -58,7 +59,8 @@ def agree(
             emit_json({"rows": [row.to_json() for row in rows]})
         return
     place = out or _beside(episodes)
-    judged = asyncio.run(_judge(episodes, _names(judges), place, (limit, seed, concurrency)))
+    how = _How(limit, seed, concurrency, judge_budget)
+    judged = asyncio.run(_judge(episodes, _names(judges), place, how))
     rows, alone = rows_of(judged, seed=seed)
     _show(rows, json=json)
     told = {name: states(stored) for name, stored in judged.items()}
@@ -105,23 +107,28 @@ def _beside(episodes: Path) -> Path:
     return folder / "verdicts.jsonl"
 
 
-async def _judge(
-    path: Path, names: list[str], out: Path, how: tuple[int | None, int, int]
-) -> dict[str, list[Stored]]:
+class _How(NamedTuple):
+    limit: int | None
+    seed: int
+    concurrency: int
+    budget_s: float
+
+
+async def _judge(path: Path, names: list[str], out: Path, how: _How) -> dict[str, list[Stored]]:
     from mimesim.judges.agree import HUMAN, read_human, work_on
     from mimesim.judges.stored import ask_judges
     from mimesim.rollout.store import read_episodes
 
-    limit, seed, concurrency = how
-    stored = read_episodes(path)[:limit]
+    stored = read_episodes(path)[: how.limit]
     people = {
         name: read_human(name.removeprefix(HUMAN)) for name in names if name.startswith(HUMAN)
     }
     judged = await ask_judges(
         [name for name in names if name not in people],
-        lambda judge: work_on(stored, judge, seed=seed),
+        lambda judge: work_on(stored, judge, seed=how.seed),
         out,
-        concurrency=concurrency,
+        concurrency=how.concurrency,
+        budget_s=how.budget_s,
     )
     return {name: (people | judged)[name] for name in names}
 

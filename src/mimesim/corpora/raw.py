@@ -81,10 +81,19 @@ def lines(source: Source, on_reject: OnReject) -> Iterator[Record]:
         with source.open() as stream:
             for number, raw in enumerate(stream, start=1):  # binary mode splits on \n only
                 where = f"{source.name}:{number}"
-                found = parse(raw.removeprefix(BOM) if number == 1 else raw, where, on_reject)
-                yield from found
+                told = on_reject if raw.endswith(b"\n") else _as_torn(on_reject)
+                yield from parse(raw.removeprefix(BOM) if number == 1 else raw, where, told)
     except DAMAGE as error:
         on_reject(f"{source.name}:{number + 1}", "truncated", f"the rest is lost: {error}")
+
+
+def _as_torn(on_reject: OnReject) -> OnReject:
+    """Return a listener for a last line without its end: what is no JSON there was cut off."""
+
+    def told(where: str, reason: str, detail: str) -> None:
+        on_reject(where, "truncated" if reason == "bad_json" else reason, detail)
+
+    return told
 
 
 def table(source: Source, on_reject: OnReject) -> Iterator[Record]:

@@ -28,6 +28,7 @@ TAU2: Mapping[StopReason, str] = {
     StopReason.INTERNAL_ERROR: "unexpected_error",
     StopReason.INFRA_ERROR: "infrastructure_error",
     StopReason.CANCELLED: "infrastructure_error",
+    StopReason.UNTOLD: "user_stop",
 }
 """Stop reason -> termination reason of tau2, which refuses any other word."""
 
@@ -86,8 +87,8 @@ _ENDS: Mapping[str, End] = {
     "operator": End(StopReason.CANCELLED, Party.RUNNER),
 }
 
-UNTOLD = End(StopReason.USER_STOP, Party.RUNNER)
-"""The end of a conversation whose source says nothing of it; its `detail` says so."""
+UNTOLD = End(StopReason.UNTOLD, Party.RUNNER)
+"""The end of a conversation whose source says nothing of it: nobody's decision that is known."""
 
 
 def ours(info: object) -> dict[str, Any]:

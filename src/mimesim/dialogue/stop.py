@@ -63,6 +63,8 @@ class StopReason(StrEnum):
     BUDGET_EXCEEDED = "budget_exceeded"
     INFRA_ERROR = "infra_error"
     CANCELLED = "cancelled"
+    UNTOLD = "untold"
+    """Of others' transcripts: their source does not say how they ended."""
 
 
 _STATUS: dict[StopReason, Status] = {

@@ -3,11 +3,13 @@
 Every raw text of either side passes `split` before anything else reads it. Closed blocks are
 private, nesting counted; a close tag without an opener makes everything before it private; an
 opener without a close makes everything after it private and the text incomplete. Raw text is never
-a fall-back: what cannot be told apart is private.
+a fall-back: what cannot be told apart is private. `split` reads the shapes that models are trained
+to write; `has_trace` also knows what they make up, which nothing can take apart for sure.
 """
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -15,9 +17,28 @@ from typing import NamedTuple
 
 from mimesim.dialogue.types import Thought
 
+_NAME = r"(?:seed\s*:\s*)?[\w:.-]{0,40}think[\w:.-]{0,40}"
 _TAG = re.compile(
-    r"<\s*(?:(/)\s*)?(?:seed\s*:\s*)?think(?:ing)?\s*(?:(/)\s*)?>", re.IGNORECASE
-)  # no two neighboring runs of white space: they would make it quadratic
+    rf"[<\u25c1]\s*(?:(?P<close>/)\s*)?{_NAME}\s*(?:(?P<empty>/)\s*)?[>\u25b7]"
+    # Channels of gpt-oss, whose marks many servers leave out: only the words of their names remain.
+    r"|(?P<answer>assistantfinal|<\|channel\|>\s?final\s?<\|message\|>)"
+    r"|\A\s*(?:analysis|commentary)(?=\w)"
+    r"|<\|channel\|>\s?(?:analysis|commentary)\b[^<>]{0,200}<\|message\|>",
+    re.IGNORECASE,
+)  # no two neighboring unbounded runs: they would make it quadratic
+_TRACE = re.compile(
+    r"<\s{0,9}/?\s{0,9}[\w:.-]{0,40}think"  # with attributes, or cut short
+    r"|[\[{]\s{0,9}/?\s{0,9}think(?:ing)?\s{0,9}[\]}]"
+    r"|```\s{0,9}think"
+    r"|^[\s*_#>]{0,9}thinking(?: process| aloud| out loud)?[\s*_]{0,9}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LOOKALIKES = str.maketrans(
+    "\u2039\u27e8\u2329\u3008\u300a\u00ab\u25c1\u203a\u27e9\u232a\u3009\u300b\u00bb\u25b7"
+    "\u0442\u0422\u03c4\u04bb\u043d\u041d\u0456\u0406\u0131\u03b9\u043f\u0578\u03b7\u043a\u041a\u03ba",
+    "<" * 7 + ">" * 7 + "ttthhhiiiinnnkkk",
+)
+"""Brackets, and Cyrillic, Greek and other letters, that pass for the ones of a tag."""
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 OPENER = "<think>\n"
 """What a template writes when it pre-fills the opening of a private block."""
@@ -108,6 +129,18 @@ def has_tag(text: str) -> bool:
     return _TAG.search(text) is not None
 
 
+def has_trace(text: str) -> bool:
+    """Tell whether anything in `text` looks like reasoning: a tag, even in disguise, or a heading."""
+    plain = undisguised(text).translate(_LOOKALIKES)
+    return any(has_tag(form) or _TRACE.search(form) for form in (text, plain))
+
+
+def undisguised(text: str) -> str:
+    """Return `text` as it looks: escapes read, wide forms narrowed, invisible characters out."""
+    narrow = unicodedata.normalize("NFKC", html.unescape(text))
+    return "".join(c for c in narrow if unicodedata.category(c) != "Cf")
+
+
 def is_blank(text: str) -> bool:
     """Tell whether `text` shows nothing: white space, control, zero-width or filler characters."""
     return all(c in _FILLERS or unicodedata.category(c)[0] in "ZC" for c in text)
@@ -115,7 +148,7 @@ def is_blank(text: str) -> bool:
 
 def _opens_first(text: str) -> bool:
     first = _TAG.search(text)
-    return first is not None and not first.group(1)
+    return first is not None and not (first["close"] or first["answer"])
 
 
 def _parts(text: str, depth: int) -> _Parts:
@@ -127,10 +160,11 @@ def _parts(text: str, depth: int) -> _Parts:
         tags += 1
         pieces.append((depth > 0, text[position : tag.start()]))
         position = tag.end()
-        closing, empty = bool(tag.group(1)), bool(tag.group(2))
-        if empty:
+        if tag["answer"]:  # channels do not nest: the answer ends whatever came before it
+            all_private, closed, depth = len(pieces), True, 0
+        elif tag["empty"]:
             closed = True
-        elif not closing:
+        elif not tag["close"]:
             depth += 1
         elif depth:
             depth, closed = depth - 1, True

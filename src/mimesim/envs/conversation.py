@@ -35,6 +35,7 @@ from mimesim.scenarios.types import Scenario
 from mimesim.seeds import derive
 from mimesim.users import briefing
 from mimesim.users.base import User, UserRequest
+from mimesim.users.leaving import Presence, check_reply, presence
 
 MAX_TURNS = 20
 """User messages of a conversation whose scenario names no number."""
@@ -199,10 +200,7 @@ class Talk:
         try:
             reply = await self._user.respond(request)
             self.user_usage = self.user_usage + reply.usage  # spent, whatever it is worth
-            if reply.action is UserAction.TOOL:
-                raise UserError("the user has no tools here")
-            if reply.action is UserAction.SAY and is_blank(reply.utterance):
-                raise UserError("the user said nothing")
+            check_reply(reply, reply.utterance)
         except BaseException:
             self._user.restore(before)
             self._failures += 1
@@ -256,14 +254,9 @@ def _heard(state: _State, reply: Reply, scenario: Scenario) -> _State:
     if reply.utterance:
         history = (*history, PublicMessage(Role.USER, reply.utterance))
         turns += 1
-    leaves = reply.action in LEAVING
-    grace = scenario.end.grace if reply.utterance else "none"
-    return _State(
-        history,
-        turns,
-        left=reply.action if leaves and grace == "one_turn" else None,
-        done=leaves and grace == "none",
-    )
+    after = presence(reply.action, reply.utterance, scenario.end.grace)
+    left = reply.action if after is Presence.ONE_TURN else None
+    return _State(history, turns, left=left, done=after is Presence.GONE)
 
 
 def _result(

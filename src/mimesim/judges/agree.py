@@ -85,7 +85,8 @@ def _work(episode: Episode, judge: Judge, seed: int) -> Work:
 
     behavior = performance.behavior and behaviors.get(performance.behavior).id
     kind = BEHAVIOR if behavior else NEUTRAL
-    return Work(episode.id, kind, _text_key(performance), ask, behavior)
+    schema = BehaviorVerdict if behavior else NeutralVerdict
+    return Work(episode.id, kind, _text_key(performance), ask, behavior, schema=schema)
 
 
 def _text_key(performance: Performance) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -40,6 +40,7 @@ class JudgeRequest(Generic[T]):
         rule: what a rule judge answers from the same inputs; None = rules cannot decide.
         held_out: the same of a second rule judge, which shares no cue with the first; it scores
             what was trained on the first.
+        take: which JSON object counts where a reply holds several.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class JudgeRequest(Generic[T]):
     trial: int = 0
     rule: Rule | None = field(default=None, compare=False)
     held_out: Rule | None = field(default=None, compare=False)
+    take: Literal["first", "last"] = "first"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from mimesim.dialogue.episode import read_file
 from mimesim.dialogue.types import Role
 from mimesim.errors import DataError
 from mimesim.judges.agreement import Comparison, compare
-from mimesim.judges.annotate import ANNOTATE, Dialogue, annotate
+from mimesim.judges.annotate import ANNOTATE, Dialogue, Labels, annotate
 from mimesim.judges.base import Judge
 from mimesim.judges.episodes import dialogue_of
 from mimesim.judges.stored import SCORED, SKIPPED, Stored, Work
@@ -99,7 +99,11 @@ def work_on(dialogues: Iterable[Dialogue], judge: Judge, *, seed: int) -> list[W
 
     def one(dialogue: Dialogue) -> Work:
         return Work(
-            dialogue.id, ANNOTATE, dialogue.key, lambda: annotate(judge, dialogue, seed=seed)
+            dialogue.id,
+            ANNOTATE,
+            dialogue.key,
+            lambda: annotate(judge, dialogue, seed=seed),
+            schema=Labels,
         )
 
     return [one(dialogue) for dialogue in dialogues]

@@ -57,6 +57,16 @@ def make_judge(name: str, *, options: Mapping[str, Any] | None = None) -> Judge:
     return cast(Judge, REGISTRY.make(kind, rest, dict(options or {}), needs=_NEEDS))
 
 
+def with_budget(name: str, seconds: float) -> dict[str, Any]:
+    """Return the options that bound one call of judge `name`; none where no endpoint is called.
+
+    Args:
+        name: door name.
+        seconds: wall clock of one call, all attempts and pauses together.
+    """
+    return {"model": {"budget_s": seconds}} if name.startswith("model:openai:") else {}
+
+
 def make_rule(rest: str, options: Mapping[str, Any]) -> Judge:
     """Make the rule judge; it takes neither a name nor options."""
     _alone("rule", rest, options)

@@ -22,14 +22,18 @@ from mimesim.judges.base import Failed, JudgeRequest, JudgeResult, Prose, Skippe
 from mimesim.models.base import ChatMessage, ChatModel, Completion, Sampling
 from mimesim.models.cache import Cached, CacheStore, complete
 from mimesim.models.load import ModelParty
-from mimesim.models.structured import Answer, UnreadableError, ask, parse, visible
+from mimesim.models.structured import Answer, Asking, UnreadableError, ask, parse, visible
 
 T = TypeVar("T", bound=BaseModel)
 
 _FRAME = "judge/frame"
 _REFUSAL = re.compile(
-    r"\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|i (?:can ?not|can['’]t|won['’]t)"
-    r"|i(?:['’]m| am) (?:not able|unable))",
+    r"\W*(?:(?:unfortunately|regrettably|apologies|sorry|as an? (?:ai|assistant|language model)\b"
+    r"[^.,!\n]{0,60})\W+)*"
+    r"(?:(?:but |however,? )?i (?:can ?not|can['’]t|won['’]t|will not|must (?:decline|refuse)"
+    r"|decline|refuse|do not feel|don['’]t feel)"
+    r"|i(?:['’]m| am) (?:sorry|afraid|not (?:able|allowed)|unable)|im sorry|i apologi[sz]e"
+    r"|this (?:request|content) (?:violates|goes against)|sorry,)",
     re.IGNORECASE,
 )
 
@@ -161,8 +165,7 @@ class RubricJudge(ModelParty):
                 self._messages(request),
                 request.schema,
                 sampling,
-                constrain=settings.constrain,
-                reasks=settings.reasks,
+                Asking(settings.constrain, settings.reasks, last=request.take == "last"),
             )
         except ContextExceeded as error:
             raise ContextExceeded(error.detail, party="judge") from error
@@ -203,7 +206,7 @@ class RubricJudge(ModelParty):
 
         def readable(completion: Completion) -> bool:
             try:
-                parse(visible(completion), request.schema)
+                parse(visible(completion), request.schema, last=request.take == "last")
             except UnreadableError:
                 return False
             return complete(completion)

@@ -2,7 +2,8 @@
 
 A verdict belongs to an item, a judge with all its settings, and the very text that was judged; a line
 of another text or another setting is not taken over. Scores and skips are final; a failure is asked
-for again the next time. What a judge wrote stands under `private`.
+for again the next time, and so is a line whose value the question does not allow. What a judge wrote
+stands under `private`. One process at a time asks for a file.
 """
 
 from __future__ import annotations
@@ -10,21 +11,37 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from mimesim import jsonio, seeds
 from mimesim.dialogue.types import Identity, Usage
-from mimesim.errors import ContextExceeded, DataError, InfraError
+from mimesim.errors import ContextExceeded, DataError, EnvironmentFault, InfraError
 from mimesim.judges.base import Failed, Judge, JudgeResult, Verdict
-from mimesim.judges.load import make_judge
+from mimesim.judges.load import make_judge, with_budget
 from mimesim.models.load import preflight
+from mimesim.models.structured import UnreadableError, validate
 
 SCHEMA = "mimesim.verdict/1"
 SCORED, FAILED, REFUSED, SKIPPED = "scored", "failed", "refused", "skipped"
+UNREACHABLE = "unreachable"
+UNFIT = "value outside the schema"
+BUDGET_S = 180.0
+"""Wall clock of one call of a judge's endpoint, retries and pauses included."""
+MOST_UNREACHABLE = 5
+"""Calls in a row without an answer that end the judging."""
 _COSTS = {entry.name for entry in fields(Usage)}
 _STATES = (SCORED, FAILED, REFUSED, SKIPPED)
+
+
+class JudgeGoneError(EnvironmentFault):
+    """A judge answered its check and then no more; what it said before is kept."""
+
+    exit_code = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +120,7 @@ class Work:
         text_key: fingerprint of what the judge reads.
         ask: puts it; of what is not to be judged, a `Skipped` without asking anybody.
         order, sample: see `Stored`.
+        schema: what a value of it has to fulfil.
     """
 
     item: str
@@ -112,6 +130,17 @@ class Work:
     behavior: str | None = None
     order: str = ""
     sample: int = 0
+    schema: type[BaseModel] | None = None
+
+    def checked(self, one: Stored) -> Stored:
+        """Return a stored verdict on it, as a failure where its value is none of the schema."""
+        if one.value is None or self.schema is None:
+            return one
+        try:
+            value = validate(one.value, self.schema)
+        except UnreadableError:
+            return replace(one, state=FAILED, value=None, reason=UNFIT)
+        return replace(one, value=value.model_dump(mode="json"))
 
 
 def judge_key(identity: Identity) -> str:
@@ -130,19 +159,22 @@ def read(path: Path | str) -> list[Stored]:
 
 
 class Verdicts:
-    """A file of verdicts, open for more.
+    """A file of verdicts, open for more; held until it is closed.
 
     Raises:
         DataError: a damaged line.
-        EnvironmentFault: the place cannot be written.
+        EnvironmentFault: the place cannot be written, or another process asks for it.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        jsonio.cut_torn_tail(self.path)
-        old = read(self.path) if self.path.exists() else []
+        with ExitStack() as opened:
+            opened.enter_context(jsonio.locked(self.path.with_name(f".{self.path.name}.lock")))
+            jsonio.cut_torn_tail(self.path)
+            old = read(self.path) if self.path.exists() else []
+            self._file = opened.enter_context(jsonio.Appender(self.path))
+            self._opened = opened.pop_all()
         self._known = {_key(one): one for one in old if one.state != FAILED}
-        self._file = jsonio.Appender(self.path)
         self.resumed = 0
 
     async def all(
@@ -154,12 +186,18 @@ class Verdicts:
     ) -> list[Stored]:
         """Return the verdicts on `works` in their order; those that are known are not asked again.
 
-        A judge that cannot be reached fails its item, not the others.
+        A judge that cannot be reached fails its item, not the others, until that happened too
+        often in a row.
 
         Raises:
-            EnvironmentFault: a wrong key, a full disk.
+            EnvironmentFault: a wrong key, a full disk, or a judge that is gone.
         """
         gate = asyncio.Semaphore(concurrency)
+        lost: list[str] = []
+
+        def check() -> None:
+            if len(lost) >= MOST_UNREACHABLE:
+                raise _gone(judge, lost[-1], self.path)
 
         async def one(work: Work) -> Stored:
             blank = Stored(
@@ -174,13 +212,17 @@ class Verdicts:
                 sample=work.sample,
             )
             known = self._known.get(_key(blank))
-            if known is not None:
+            known = known and work.checked(known)
+            if known is not None and known.state != FAILED:
                 self.resumed += 1
                 return known
             async with gate:
-                found = await _asked(work, blank)
+                check()
+                found, trouble = await _asked(work, blank)
             self._file.append(found.to_json())
             self._known[_key(found)] = found
+            lost[:] = [*lost, trouble] if trouble else []
+            check()
             return found
 
         tasks: list[asyncio.Task[Stored]] = []
@@ -193,7 +235,7 @@ class Verdicts:
 
     def close(self) -> None:
         """Close the file; twice is harmless."""
-        self._file.close()
+        self._opened.close()
 
     def __enter__(self) -> Verdicts:
         """Return self."""
@@ -210,6 +252,7 @@ async def ask_judges(
     path: Path | str,
     *,
     concurrency: int = 8,
+    budget_s: float = BUDGET_S,
 ) -> dict[str, list[Stored]]:
     """Put questions to several judges, one after the other, and keep all verdicts in one file.
 
@@ -218,11 +261,12 @@ async def ask_judges(
         works: what there is to ask a judge.
         path: the file, see `Verdicts`.
         concurrency: questions at once.
+        budget_s: see `BUDGET_S`.
 
     Raises:
-        UsageError: no such judge, it cannot be reached, or the file is damaged.
+        UsageError: no such judge, it cannot be reached, or the file is damaged or in use.
     """
-    judges = {name: make_judge(name) for name in names}
+    judges = {name: make_judge(name, options=with_budget(name, budget_s)) for name in names}
     try:
         for judge in judges.values():
             await preflight(judge)
@@ -243,13 +287,27 @@ def states(stored: Iterable[Stored]) -> dict[str, Any]:
     return {**Counter(one.state for one in listed), "reasons": dict(reasons)}
 
 
-async def _asked(work: Work, blank: Stored) -> Stored:
+def _gone(judge: Identity, trouble: str, path: Path) -> JudgeGoneError:
+    return JudgeGoneError(
+        f"{MOST_UNREACHABLE} calls in a row were not answered; the last: {trouble}",
+        where=f"judge {judge.name}",
+        expected="an endpoint that answers",
+        mend=f"look after it and run the same command again; what it said before is kept in {path}",
+    )
+
+
+async def _asked(work: Work, blank: Stored) -> tuple[Stored, str]:
+    """Return the verdict, and why nobody answered where nobody did."""
     try:
         result = await work.ask()
-    except InfraError:
-        return replace(blank, state=FAILED, reason="unreachable")
+    except InfraError as error:
+        return replace(blank, state=FAILED, reason=UNREACHABLE), error.detail
     except ContextExceeded:
-        return replace(blank, state=FAILED, reason="context_exceeded")
+        return replace(blank, state=FAILED, reason="context_exceeded"), ""
+    return _answered(result, blank), ""
+
+
+def _answered(result: JudgeResult[Any], blank: Stored) -> Stored:
     spent = {name: amount for name, amount in asdict(result.usage).items() if amount}
     blank = replace(blank, usage=spent)
     if isinstance(result, Verdict):

@@ -40,6 +40,7 @@ Send = Callable[[AsyncOpenAI], Awaitable[Any]]
 
 _NO_KEY = "none"  # the SDK insists on a key; servers without one ignore it
 _LONG_SECRET = 8  # characters; a shorter one may stand in any text by chance
+_LONGEST_HINT_S = 60.0  # a server that asks for more is asked again before: it may be well by then
 _NO_LIST = frozenset({400, 404, 405, 501})  # answers of servers without `/models`
 
 
@@ -159,7 +160,7 @@ class _Endpoint:
                     trouble = failure.trouble
                 if not trouble.passing:
                     raise _Refused(trouble, attempts)
-                pause = self._pause(trouble, max(attempts, limiter.failed_probes))
+                pause = self._pause(trouble, max(attempts, limiter.failed_probes), budget_s)
                 if trouble.throttled:
                     limiter.throttle(pause)  # the next turn waits, for all callers
                 elif loop.time() + pause >= deadline:
@@ -218,13 +219,15 @@ class _Endpoint:
         if any(len(secret) >= _LONG_SECRET and secret in text for secret in self._secrets):
             raise _AttemptFailed(Trouble("an answer that quotes the key", 200))
 
-    def _pause(self, trouble: Trouble, failures: int) -> float:
+    def _pause(self, trouble: Trouble, failures: int, budget_s: float) -> float:
         longest = min(self.options.backoff_max_s, self.options.backoff_s * 2.0 ** (failures - 1))
         own = longest * self._jitter.uniform(0.5, 1.0)
         if trouble.retry_after is None:
             return own
+        # All callers keep this pause, so no hint may last beyond what one of them would wait.
+        hint = min(trouble.retry_after, _LONGEST_HINT_S, budget_s)
         # A first hint is believed; whoever is refused again after it waits longer by himself.
-        return trouble.retry_after if failures == 1 else max(trouble.retry_after, own)
+        return hint if failures == 1 else max(hint, own)
 
     def _spent(self, trouble: Trouble, budget_s: float, attempts: int) -> InfraError:
         return InfraError(

@@ -79,6 +79,21 @@ class Answer(Generic[T]):
     cached: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a value is asked for.
+
+    Attributes:
+        constrain: whether the server is asked to constrain the decoding to the schema.
+        reasks: how often an answer of the wrong form is asked for again.
+        last: see `parse_object`.
+    """
+
+    constrain: bool = True
+    reasks: int = 2
+    last: bool = False
+
+
 def visible(completion: Completion) -> str:
     """Return the public part of an answer, reasoning removed; "" when it is not whole."""
     parts = split(
@@ -112,8 +127,13 @@ def balanced_objects(text: str) -> list[str]:
     return pieces
 
 
-def parse_object(text: str) -> ParsedObject:
+def parse_object(text: str, *, last: bool = False) -> ParsedObject:
     """Read the first JSON object of `text`: whole, fenced or in prose, repaired at last.
+
+    Args:
+        text: what the model said.
+        last: whether the last object counts instead; then no earlier one stands in for it, e.g. an
+            example before a damaged answer.
 
     Raises:
         UnreadableError: there is none, or it was cut.
@@ -124,7 +144,7 @@ def parse_object(text: str) -> ParsedObject:
     if whole is not None:
         return ParsedObject(whole, 1)
     pieces = [piece for block in _FENCE.findall(text) for piece in balanced_objects(block)]
-    pieces += balanced_objects(text)
+    pieces = (balanced_objects(text) or pieces)[-1:] if last else pieces + balanced_objects(text)
     for piece in pieces:
         value = _strict(piece)
         if value is not None:
@@ -155,18 +175,21 @@ def parse_literal(text: str) -> dict[str, Any]:
     raise UnreadableError("no Python dictionary")
 
 
-def parse(text: str, schema: type[T], *, constrained: bool = False) -> Parsed[T]:
+def parse(
+    text: str, schema: type[T], *, constrained: bool = False, last: bool = False
+) -> Parsed[T]:
     """Read `text`, reasoning already removed, as one value of `schema`.
 
     Args:
         text: what the model said.
         schema: pydantic model; booleans, numbers and strings are not converted into one another.
         constrained: whether the server was asked to constrain the decoding to the schema.
+        last: see `parse_object`.
 
     Raises:
         UnreadableError: not JSON, or JSON of another form.
     """
-    found = parse_object(text)
+    found = parse_object(text, last=last)
     tier = 0 if constrained and found.tier == 1 else found.tier
     return Parsed(validate(found.value, schema), tier)
 
@@ -218,9 +241,7 @@ async def ask(
     messages: Sequence[ChatMessage],
     schema: type[T],
     sampling: Sampling,
-    *,
-    constrain: bool = True,
-    reasks: int = 2,
+    how: Asking | None = None,
 ) -> Answer[T]:
     """Ask for one value of `schema`, and again while the answer cannot be read.
 
@@ -231,7 +252,8 @@ async def ask(
     Raises:
         InfraError, ContextExceeded, EnvironmentFault: as `ChatModel.chat`.
     """
-    shape = schema.model_json_schema() if constrain else None
+    how = how or Asking()
+    shape, reasks = schema.model_json_schema() if how.constrain else None, how.reasks
     asked, limits = list(messages), sampling
     widened, usage, attempts = False, Usage(), 0
     while True:
@@ -240,7 +262,7 @@ async def ask(
         usage += completion.usage
         said = visible(completion)
         try:
-            parsed = parse(said, schema, constrained=constrain)
+            parsed = parse(said, schema, constrained=how.constrain, last=how.last)
         except UnreadableError as error:
             problem = error.what
         else:

@@ -20,6 +20,9 @@ from mimesim.models.structured import parse_object
 
 LONGEST = 200_000
 """Characters of one text; a server that sends more has run away from its own token limit."""
+_SPOKEN = frozenset({"text", "output_text"})
+_REASONING = re.compile("think|thought|reason|summary", re.IGNORECASE)
+_REASONING_FIELDS = ("text", "thinking", "reasoning", "summary", "content")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FINISH = {"": "stop", "eos": "stop", "stop_sequence": "stop", "function_call": "tool_calls"}
 
@@ -100,7 +103,8 @@ def read_chat(answer: Any, price: Price | None) -> Completion:
     if not isinstance(message, Mapping):
         raise ValueError("a choice without a message")
     finish = str(choice.get("finish_reason") or "")
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    told = _thought(message.get("reasoning_content")) or _thought(message.get("reasoning"))
+    reasoning = "\n\n".join(words for words in (told, _beside(message.get("content"))) if words)
     refusal = _text(message.get("refusal"))
     return Completion(
         text=_text(message.get("content")) or refusal,
@@ -196,11 +200,38 @@ def _encodable(text: str) -> str:
 
 
 def _text(content: Any) -> str:
-    """Return the words of a content field: text, or a list of parts of which some are text."""
+    """Return the words of a content field: text, or a list of parts of which some are spoken."""
+    if isinstance(content, list):
+        return "".join(_plain(part.get("text")) for part in content if _is_spoken(part))
+    return _plain(content)
+
+
+def _is_spoken(part: Any) -> bool:
+    """Tell whether a part is speech; what does not say so is none (`thought` is Gemini's mark)."""
+    return isinstance(part, Mapping) and part.get("type") in _SPOKEN and not part.get("thought")
+
+
+def _beside(content: Any) -> str:
+    """Return the reasoning among the parts of a content field."""
+    parts = content if isinstance(content, list) else ()
+    held = [part for part in parts if isinstance(part, Mapping) and not _is_spoken(part)]
+    return _thought([p for p in held if p.get("thought") or _REASONING.search(str(p.get("type")))])
+
+
+def _thought(content: Any) -> str:
+    """Return the words of reasoning: a text, or parts that hold it under the names in use."""
+    if not isinstance(content, list):
+        return _plain(content)
+    parts = [part for part in content if isinstance(part, Mapping)]
+    fields = [part.get(name) for part in parts for name in _REASONING_FIELDS]
+    inner = [one for held in fields if isinstance(held, list) for one in held]
+    fields += [one.get("text") for one in inner if isinstance(one, Mapping)]
+    return "".join(_plain(words) for words in fields if isinstance(words, str))
+
+
+def _plain(content: Any) -> str:
     if content is None:
         return ""
-    if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
     if not isinstance(content, str):
         raise ValueError(f"content of type {type(content).__name__}")
     if len(content) > LONGEST:

@@ -14,8 +14,7 @@ from mimesim.report.html import page_of
 from mimesim.report.tables import escape
 from mimesim.report.tables import table as markdown_table
 from mimesim.results.leaderboard import SHARED, Leaderboard, Row, Table
-from mimesim.results.suite import Metric
-from mimesim.results.values import Estimate
+from mimesim.results.suite import FloorRow, Metric
 
 BETTER = {"higher": "higher is better", "lower": "lower is better", "nearer": "near people's"}
 
@@ -98,13 +97,14 @@ def _cell(metric: Metric | None) -> tuple[str, str]:
 
 
 def _floors(found: Table) -> list[tuple[str, str, str, str]]:
-    seen: dict[tuple[str, str, str], Estimate] = {}
+    seen: dict[tuple[str, str, str], FloorRow] = {}
     for row in found.rows:
         for floor in row.floors:
-            seen.setdefault((floor.metric, floor.name, measured(floor.value)), floor.value)
+            seen.setdefault((floor.metric, floor.name, measured(floor.value)), floor)
     return [
-        (words(metric), name, value, measured_range(estimate))
-        for (metric, name, value), estimate in seen.items()
+        (words(metric), name, value, f"{told} ({floor.covers})" if told else "")
+        for (metric, name, value), floor in seen.items()
+        for told in [measured_range(floor.value)]
     ]
 
 
@@ -142,7 +142,7 @@ def _markdown(board: Leaderboard) -> str:
             for line in one.lines
         ]
         blocks.append(markdown_table(head, body))
-        blocks.append(markdown_table(["floor of", "", "value", "95 % interval"], one.floors))
+        blocks.append(markdown_table(["floor of", "", "value", "range"], one.floors))
         blocks.append(markdown_table(["published", "values", "source and scale"], one.published))
         blocks.append("\n".join(f"- {escape(note)}" for note in one.notes))
     return printable("\n\n".join(block for block in blocks if block) + "\n")

@@ -190,7 +190,11 @@ def _table(records: Mapping[str, SuiteScore], *, mixed: bool, references: bool) 
         tuple(rows),
         unlike,
         published,
-        tuple(_table_warnings(records, published)),
+        (
+            *_order_told(rows),
+            *_table_warnings(records, published),
+            *_unpublished(first, asked=references),
+        ),
     )
 
 
@@ -221,6 +225,27 @@ def _rank(row: Row, column: Column | None) -> tuple[int, float, str]:
     if column is None or value is None or column.direction in ("nearer", "none"):
         return (1, 0.0, row.name)
     return (0, -value if column.direction == "higher" else value, row.name)
+
+
+def _order_told(rows: Sequence[Row]) -> list[str]:
+    """Return by what the rows are ordered: every suite has an order of its own."""
+    if len(rows) < 2:
+        return []
+    first = rows[0].metrics[0] if rows[0].metrics else None
+    ranked = first is not None and _rank(rows[0], Column(first.name, "", first.direction))[0] == 0
+    return [
+        f"users are ordered by {first.name}, the best first"
+        if first and ranked
+        else "users are ordered by the name of their run"
+    ]
+
+
+def _unpublished(record: SuiteScore, *, asked: bool) -> list[str]:
+    return (
+        [f"no published rows stand beside {record.suite}"]
+        if asked and not record.references
+        else []
+    )
 
 
 def _table_warnings(

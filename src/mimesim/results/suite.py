@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mimesim.errors import DataError
-from mimesim.jsonio import read_json, write_json
+from mimesim.jsonio import dumps, read_json, write_json
 from mimesim.results.values import Estimate
 
 SUITE_SCHEMA = "mimesim.score/1"
@@ -51,13 +51,26 @@ class FloorRow:
     Attributes:
         metric: the metric it belongs to.
         name: e.g. "perfect simulator" or "human against human".
-        value: with the interval of chance.
+        value: with the range of chance; its `method` says how that was made.
+        covers: what the range is: an interval of 95 %, or e.g. the least and the most of some pairs.
     """
 
     metric: str
     name: str
     value: Estimate
     note: str = ""
+    covers: str = "95 %"
+
+    def brief(self) -> dict[str, Any]:
+        """Return `{"value", "range", "covers", "method"}`, the shape of `--json` output."""
+        told = self.value.brief()["ci95"]
+        covers = self.covers if told else None
+        return {
+            "value": self.value.value,
+            "range": told,
+            "covers": covers,
+            "method": self.value.method,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +152,7 @@ class SuiteScore:
                 }
                 for one in self.metrics
             },
-            "floors": {
-                f"{one.metric}: {one.name}": {
-                    "value": one.value.value,
-                    "ci95": one.value.brief()["ci95"],
-                }
-                for one in self.floors
-            },
+            "floors": {f"{one.metric}: {one.name}": one.brief() for one in self.floors},
             "excluded": dict(self.excluded),
             "warnings": list(self.warnings),
         }
@@ -176,7 +183,7 @@ def _checked(value: Mapping[str, Any], where: str) -> SuiteScore:
     from pydantic import ValidationError  # heavy: only where a file enters
 
     try:
-        found: SuiteScore = _reader().validate_python(value)
+        found: SuiteScore = _reader().validate_json(dumps(value), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

@@ -49,6 +49,8 @@ from mimesim.rollout.record import Header, Recorder, replace_surrogates
 from mimesim.seeds import derive
 
 _DEFAULTS = Limits()
+_WAITED = {"gym": "the user or the gym", "agent": "the agent"}
+"""`_Conversation.place` -> who had to answer then, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ async def run_episode(task: Task, gym: GymEnv, agent: Agent, setup: Setup) -> Ep
     except UsageError:
         raise
     except TimeoutError:
-        detail = "wall clock of the conversation"
+        detail = f"wall clock of the conversation; it waited for {_WAITED[conversation.place]}"
         stop = recorder_stop(recorder, StopReason.TIMEOUT, Party.RUNNER, seconds, detail)
     except EpisodeError as error:
         recorder.lost(error)

@@ -195,12 +195,18 @@ def run(
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end from ordinary code; inside a running loop it takes a thread."""
+    if not _inside_a_loop():
+        return asyncio.run(work)  # in no handler: what goes wrong in it has one cause only
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def _inside_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, work).result()
+        return False
+    return True
 
 
 class _Engine:

@@ -7,11 +7,10 @@ not be had makes the episode a judge's failure: it is never a pass and never a z
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mimesim import config
@@ -23,9 +22,13 @@ from mimesim.judges.base import Judge, required
 from mimesim.judges.rubric import rubric_request
 from mimesim.scenarios.checks import read_checks, read_criteria
 from mimesim.seeds import derive
+from mimesim.users.calling import call
 
 Verdict = Callable[[Episode], float | Awaitable[float | None] | None]
-"""Decides on an episode: true or false, or a share of 1; None = it cannot be decided."""
+"""Decides on an episode: true or false, or a share of 1; None = it cannot be decided.
+
+A share becomes the reward of the episode; a success it is only where it is 1.
+"""
 
 FUNCTION = "success"
 """What the verdict of a function is called among the scores."""
@@ -133,20 +136,15 @@ async def _called(verdict: Verdict, episode: Episode) -> float | None:
     """Ask a function, sync or async.
 
     Raises:
-        JudgeError: it raised, or returned what is neither a truth value nor a number nor None.
+        JudgeError: it raised, or returned what is neither a truth value nor a share nor None.
     """
-    try:
-        if inspect.iscoroutinefunction(verdict):
-            value: Any = await verdict(episode)
-        else:
-            value = await asyncio.to_thread(verdict, episode)
-            value = await value if inspect.isawaitable(value) else value
-    except Exception as error:
-        raise JudgeError(f"{type(error).__name__}: {error}") from error
+    value = await call(partial(verdict, episode), JudgeError)
     if value is not None and not isinstance(value, int | float):
         raise JudgeError(
             f"the success function returned {type(value).__name__}, which is no number"
         )
+    if value is not None and math.isfinite(value) and not 0 <= value <= 1:
+        raise JudgeError(f"the success function returned {value}, which is no share of 1")
     return value
 
 

@@ -33,10 +33,10 @@ from mimesim.dialogue.types import Identity, PublicMessage, Role, Thought
 from mimesim.envs.load import NO_GYM
 from mimesim.errors import DataError
 from mimesim.rollout.events import count
-from mimesim.rollout.record import software
+from mimesim.rollout.record import replace_surrogates, software
 from mimesim.rollout.store import Plan, Store, episode_id, run_id
 
-DETECTED = ("tau2", "inspect", "verifiers", "tau-bench", "sharegpt", "openai-messages")
+DETECTED = ("tau2", "inspect", "verifiers", "tau-bench", "sharegpt", "openai-messages", "own")
 """Formats that a file is recognized as by its keys, the most particular first."""
 _UNTOLD = "the source does not say how it ended"
 
@@ -190,7 +190,28 @@ def _read(
         found.reject(record.where, unfit.reason, unfit.detail)
         return
     for dialogue in dialogues:
-        yield dialogue, _of_turns(dialogue) if whole is None else whole
+        goal = replace_surrogates(dialogue.goal)[0]
+        yield replace(dialogue, goal=goal), _clean(_of_turns(dialogue) if whole is None else whole)
+
+
+def _clean(transcript: Transcript) -> Transcript:
+    """Return a transcript without what no export can hold: lone surrogates and NUL."""
+
+    def plain(text: str) -> str:
+        return replace_surrogates(text)[0]
+
+    messages = tuple(
+        replace(
+            message,
+            content=plain(message.content),
+            tool_calls=tuple(
+                replace(call, arguments=plain(call.arguments)) for call in message.tool_calls
+            ),
+        )
+        for message in transcript.messages
+    )
+    thoughts = {i: Thought(plain(one.reveal())) for i, one in transcript.reasoning.items()}
+    return Transcript(messages, plain(transcript.system), thoughts)
 
 
 def _of_turns(dialogue: HumanDialogue) -> Transcript:

@@ -32,6 +32,7 @@ from mimesim.envs.base import (
 from mimesim.errors import EpisodeError
 from mimesim.rollout.limits import Limits
 from mimesim.seeds import fingerprint
+from mimesim.users.guards import clean
 
 _PRIVATE_KEYS = (
     "goal",
@@ -360,5 +361,4 @@ def _shallow(turn: Turn) -> dict[str, Any]:
 
 def replace_surrogates(text: str) -> tuple[str, bool]:
     """Return `text` with lone surrogates and NUL as U+FFFD, and whether any was there."""
-    clean = "".join("\ufffd" if "\ud800" <= c <= "\udfff" or c == "\0" else c for c in text)
-    return clean, clean != text
+    return clean(text)

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mimesim.dialogue.loops import loop_detected
 from mimesim.dialogue.stop import DIALECTS, LEAVING, StopReason, UserAction, mentions_marker
 from mimesim.dialogue.thinking import is_blank, split_agent
 from mimesim.dialogue.types import GuardEvent, PublicMessage, Reply, Role, Usage
@@ -21,6 +20,7 @@ from mimesim.scenarios.types import Scenario
 from mimesim.seeds import derive
 from mimesim.users import briefing
 from mimesim.users.base import UserRequest, UserSource
+from mimesim.users.leaving import Presence, check_reply, nobodys_end, presence
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,8 @@ class UserSession:
         if mentions_marker(words):
             self.guards.append(GuardEvent("agent_marker", 0, "flagged"))
         heard = PublicMessage(Role.AGENT, words)
-        reason = self._limit([*self._history, heard])
+        talk, most = [*self._history, heard], self.scenario.max_turns
+        reason = nobodys_end(talk, self.turns, most)
         if reason is not None:
             self._history.append(heard)
             self._end = (UserAction.END, reason)
@@ -187,12 +188,11 @@ class UserSession:
             self._history.append(PublicMessage(Role.USER, reply.utterance))
         self._replies.append(reply)
         self._failures = 0
-        grace = self.scenario.end.grace if reply.utterance else "none"
-        reason = LEAVING.get(reply.action)
-        if reason is None or grace == "ask_user":
+        after = presence(reply.action, reply.utterance, self.scenario.end.grace)
+        if after is Presence.STAYS:
             return Said(reply.utterance)
-        self._end = (reply.action, reason)
-        return Said(reply.utterance, *self._end, over=grace == "none")
+        self._end = (reply.action, LEAVING[reply.action])
+        return Said(reply.utterance, *self._end, over=after is Presence.GONE)
 
     async def _ask(self, text: str) -> Reply:
         """Ask the user; what it said before a failure is as if it was never said."""
@@ -207,11 +207,9 @@ class UserSession:
         try:
             reply = await self._user.respond(request)
             self._spent(reply)
-            if reply.action is UserAction.TOOL:
-                raise UserError("the user has no tools here")
-            first = not self._history and not text
-            if is_blank(reply.utterance) and (first or reply.action is UserAction.SAY):
-                raise UserError("the user said nothing")
+            check_reply(reply, reply.utterance)
+            if not self._history and not text and is_blank(reply.utterance):
+                raise UserError("the user said nothing at the start")
         except BaseException as error:
             self._user.restore(before)
             self._failures += 1
@@ -223,10 +221,3 @@ class UserSession:
     def _spent(self, reply: Reply) -> None:
         self.usage += reply.usage
         self.guards += reply.guards
-
-    def _limit(self, talk: list[PublicMessage]) -> StopReason | None:
-        """Return why the conversation cannot go on after the agent's last words."""
-        most = self.scenario.max_turns
-        if most is not None and self.turns >= most:
-            return StopReason.MAX_TURNS
-        return StopReason.LOOP_DETECTED if loop_detected(talk) else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mimesim.dialogue.loops import loop_detected
 from mimesim.dialogue.stop import (
     LEAVING,
     Party,
@@ -23,12 +22,13 @@ from mimesim.dialogue.thinking import is_blank
 from mimesim.dialogue.types import PublicMessage, Reply, Role, Usage
 from mimesim.errors import UserError
 from mimesim.seeds import derive
-from mimesim.server.memory import Diary, States, place_of
+from mimesim.server.memory import Diary, States, own_words, place_of
 from mimesim.server.people import Person
-from mimesim.server.settings import ServeSettings
+from mimesim.server.settings import Refusal, ServeSettings
 from mimesim.server.wire import Call
 from mimesim.users import briefing
 from mimesim.users.base import User, UserRequest
+from mimesim.users.leaving import Presence, check_reply, nobodys_end, presence
 
 _FAILURES = 4096
 """Failed turns that are remembered."""
@@ -73,7 +73,7 @@ class Answering:
             InfraError, ContextExceeded, EnvironmentFault: the model could not answer.
             Refusal: 400, nobody can play this scenario.
         """
-        past = _up_to_own_words(call.history)
+        past = own_words(call.history)
         place = place_of(person.mark, call.asked.episode, past)
         state = self._states.recall(place) or {}
         seed = self._conversation_seed(call, state.get("seed"))
@@ -98,12 +98,12 @@ class Answering:
 
     def _limit(self, person: Person, call: Call) -> Stop | None:
         """Return the end that no participant decides: the scenario's limit, or a loop."""
-        limit = person.scenario.max_turns if person.scenario else None
-        if limit is not None and call.turn >= limit:
-            return Stop(StopReason.MAX_TURNS, Party.RUNNER, call.turn - 1, float(limit))
-        if self._detect_loops and loop_detected(call.history):
-            return Stop(StopReason.LOOP_DETECTED, Party.RUNNER, call.turn - 1)
-        return None
+        most = person.scenario.max_turns if person.scenario else None
+        reason = nobodys_end(call.history, call.turn, most, loops=self._detect_loops)
+        if reason is None:
+            return None
+        limit = float(most) if most is not None and reason is StopReason.MAX_TURNS else None
+        return Stop(reason, Party.RUNNER, call.turn - 1, limit)
 
     async def _asked(self, user: User, place: str, request: UserRequest, call: Call) -> Reply:
         """Ask the user; whoever asks again after a failure gets another draw."""
@@ -112,11 +112,11 @@ class Answering:
             request = replace(request, seed=derive(request.seed, "again", failures))
         try:
             reply = await user.respond(request)
-            if reply.action is UserAction.TOOL:
-                raise UserError("the user has no tools here")
             said = _stopped(reply.utterance, call.draws.stop)
-            if reply.action is UserAction.SAY and is_blank(said):
-                raise UserError("the user said nothing")
+            if is_blank(said) and not is_blank(reply.utterance):
+                told = "nothing is left of what the user says before the first stop string"
+                raise Refusal(400, told, "invalid_value", param="stop")
+            check_reply(reply, said)
             if mentions_marker(said, {mark: action for action, mark in call.markers.items()}):
                 raise UserError("the user's words hold a marker that the caller takes for an end")
         except UserError:
@@ -176,14 +176,8 @@ def _request(person: Person, history: Sequence[PublicMessage], seed: int) -> Use
     )
 
 
-def _up_to_own_words(history: Sequence[PublicMessage]) -> Sequence[PublicMessage]:
-    """Return the transcript up to the user's last message."""
-    places = [i for i, message in enumerate(history) if message.role is Role.USER]
-    return history[: places[-1] + 1] if places else ()
-
-
 def _mode(call: Call, person: Person) -> str:
-    """Return what follows words that come with an end: one_turn, ask_user or none."""
+    """Return what follows words that come with an end (`users.leaving`), as the caller wants it."""
     if call.asked.end:
         return {"deliver_then_stop": "one_turn", "together": "none"}[call.asked.end]
     return person.scenario.end.grace if person.scenario else "one_turn"
@@ -191,8 +185,8 @@ def _mode(call: Call, person: Person) -> str:
 
 def _left(call: Call, person: Person, reply: Reply) -> UserAction | None:
     """Return how the user has left for good with these words; None = it may speak again."""
-    gone = reply.action in LEAVING and _mode(call, person) != "ask_user"
-    return reply.action if gone else None
+    after = presence(reply.action, reply.utterance, _mode(call, person))
+    return None if after is Presence.STAYS else reply.action
 
 
 def _told(
@@ -201,7 +195,7 @@ def _told(
     """Return the answer to a caller who reads the end as `call.markers` say."""
     stop = None
     content = text
-    if action in LEAVING and (not text or _mode(call, person) == "none"):
+    if presence(action, text, _mode(call, person)) is Presence.GONE:
         stop = Stop(LEAVING[action], Party.USER, call.turn - (0 if text else 1))
         content = f"{text} {call.markers.get(action, '')}".strip()
     guards = tuple(event.guard for event in reply.guards) if reply else ()

@@ -40,8 +40,11 @@ except ModuleNotFoundError as error:
 Log = Callable[[Mapping[str, Any]], None]
 """Takes one line of the log."""
 _JSON = "application/json"
-_GONE = 499
-"""Status in the log of a request whose client went away; nobody reads it as an answer."""
+_REFUSED = "the model behind the user refuses to work for this server"
+_LEFT = Refusal(499, "the client went away", "gone")
+"""What the log tells of a request whose client went away; nobody reads it as an answer."""
+_BODY_S = 20.0
+"""How long a body may take, well below the time that a server waits before it goes down."""
 
 
 class Service:
@@ -105,12 +108,21 @@ class Service:
         started = time.perf_counter()
         line: dict[str, Any] = {}
         try:
-            body = await self._body(request)
+            async with asyncio.timeout(min(self.settings.timeout_s, _BODY_S)):
+                body = await self._body(request)
+        except Refusal as refusal:
+            return self._refused("chat", refusal, line)
+        except TimeoutError:
+            late = Refusal(408, f"the body did not come within {_BODY_S:g} s", "timeout")
+            return self._refused("chat", late, line)
+        except ClientDisconnect:
+            return self._refused("chat", _LEFT, line)
+        try:
             call, answer = await _unless_gone(request, self._answered(request, body, line))
         except Refusal as refusal:
             return self._refused("chat", refusal, line)
         except ClientDisconnect:
-            return self._refused("chat", Refusal(_GONE, "the client went away", "gone"), line)
+            return self._refused("chat", _LEFT, line)
         seconds = time.perf_counter() - started
         self.metrics.reply(answer, seconds)
         self._tell("chat", 200, {**line, **self._noted(call, answer), "ms": round(seconds * 1000)})
@@ -133,7 +145,9 @@ class Service:
         person = self.people.person(meant, call)
         try:
             async with asyncio.timeout(self.settings.timeout_s), self.gate.place():
-                return call, await self.answering.answer(person, call)
+                answer = await self.answering.answer(person, call)
+                self.people.met(meant, call, person, answer.content)
+                return call, answer
         except TimeoutError:
             told = f"no reply within {self.settings.timeout_s:g} s"
             raise Refusal(504, told, "timeout", retry_after=1) from None
@@ -144,12 +158,13 @@ class Service:
             raise Refusal(400, told, "context_length_exceeded", param="messages") from None
         except InfraError as error:
             line["trouble"] = error.detail
+            if not error.retryable:  # the same request would be refused again
+                raise Refusal(500, _REFUSED, "backend_refused") from None
             told = "the model behind the user cannot be reached"
             raise Refusal(503, told, "backend_unavailable", retry_after=2) from None
         except EnvironmentFault as error:
             line["trouble"] = error.what
-            told = "the model behind the user refuses to work for this server"
-            raise Refusal(500, told, "backend_refused") from None
+            raise Refusal(500, _REFUSED, "backend_refused") from None
 
     async def _body(self, request: Request) -> bytes:
         self.gate.admit(request.headers.get("authorization", ""))

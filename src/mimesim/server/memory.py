@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mimesim import jsonio, seeds
-from mimesim.dialogue.types import PublicMessage, Thought
+from mimesim.dialogue.types import PublicMessage, Role, Thought
 
 _EPISODES = 2048
 _TURNS = 8
@@ -50,6 +50,12 @@ def place_of(mark: str, episode: str, history: Sequence[PublicMessage]) -> str:
     """Return the place of a transcript: who, which conversation, and all words up to there."""
     words = [[message.role.value, " ".join(message.content.split())] for message in history]
     return seeds.fingerprint(jsonio.canonical([mark, episode, words]), 32)
+
+
+def own_words(history: Sequence[PublicMessage]) -> Sequence[PublicMessage]:
+    """Return the transcript up to the user's last message; none = nothing."""
+    places = [i for i, message in enumerate(history) if message.role is Role.USER]
+    return history[: places[-1] + 1] if places else ()
 
 
 @dataclass(slots=True)

@@ -22,8 +22,10 @@ from mimesim.scenarios.behaviors import Situation
 from mimesim.scenarios.rows import scenario_to_row
 from mimesim.scenarios.types import BehaviorUse, Scenario
 from mimesim.server.settings import Refusal, Roles, ServeSettings
-from mimesim.server.wire import Asked, Call
+from mimesim.server.strangers import Strangers
+from mimesim.server.wire import Asked, Call, check_size
 from mimesim.users.base import User, UserSource
+from mimesim.users.guards import clean
 from mimesim.users.load import make_user
 from mimesim.users.sources import SimulatorSource
 
@@ -54,6 +56,7 @@ class Person:
         scenario: None = the caller wrote the whole prompt.
         prompt: that prompt.
         replays: a lost state can be had again by going through the conversation.
+        stranger: the server chose this person, and nothing but the conversation tells it again.
     """
 
     source: UserSource
@@ -62,6 +65,7 @@ class Person:
     prompt: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    stranger: bool = False
 
     @property
     def replays(self) -> bool:
@@ -93,6 +97,7 @@ class People:
         given = settings.scenarios or _desk(settings.seed)
         self._scenarios = {str(one.get("id", "")): one for one in given}
         self._ids = list(self._scenarios)
+        self._strangers = Strangers(self._ids, settings.seed, settings.memory_chars)
 
     @property
     def names(self) -> list[str]:
@@ -160,15 +165,22 @@ class People:
                 raw = _wrapped(call.prompt)
             elif raw is None:
                 warnings = ("system was not read: scripted users play scenarios, not prose",)
+        own = not raw
         if not raw:
-            raw = self._own(asked.episode, asked.behavior)
+            raw = self._own(meant, call)
         foreign = raw is not self._scenarios.get(str(raw.get("id", "")))
         scenario = _checked(raw) if foreign else Scenario.from_json(raw, "scenario")
         if asked.behavior:
             source, scenario = _behaving(source, scenario, asked.behavior)
         raw = scenario.to_json()
         mark = seeds.fingerprint(jsonio.canonical([meant.name, asked.behavior, raw]))
-        return Person(source, mark, scenario, raw=raw, warnings=warnings)
+        stranger = own and not asked.episode
+        return Person(source, mark, scenario, raw=raw, warnings=warnings, stranger=stranger)
+
+    def met(self, meant: Meant, call: Call, person: Person, words: str) -> None:
+        """Remember by the conversation whom a stranger met, once that person has said something."""
+        if person.stranger and person.scenario is not None and words:
+            self._strangers.met(meant.name, call.history, words, person.scenario.id)
 
     async def aclose(self) -> None:
         """Release the users."""
@@ -191,13 +203,13 @@ class People:
             raise Refusal(404, told, "scenario_not_found", param="mimesim.scenario_id")
         return self._scenarios[name]
 
-    def _own(self, episode: str, behavior: str) -> Mapping[str, Any]:
-        """Return whom a caller meets who names nobody: by episode, else always the first.
+    def _own(self, meant: Meant, call: Call) -> Mapping[str, Any]:
+        """Return whom a caller meets who names nobody.
 
         A behavior goes to the next one whose errand it fits.
         """
-        ids = self._ids
-        place = seeds.derive(self._settings.seed, "scenario", episode) % len(ids) if episode else 0
+        ids, behavior, episode = self._ids, meant.asked.behavior, meant.asked.episode
+        place = self._strangers.place(meant.name, call.history, episode, call.draws.seed)
         people = [self._scenarios[name] for name in (*ids[place:], *ids[:place])]
         if behavior in ("", "neutral"):
             return people[0]
@@ -233,7 +245,7 @@ def _as_scenario(prompt: str) -> Mapping[str, Any] | None:
         return None
     try:
         read = jsonio.loads(prompt)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) and "goal" in read else None
 
@@ -244,7 +256,8 @@ def _wrapped(prompt: str) -> Mapping[str, Any]:
 
 def _checked(raw: Mapping[str, Any]) -> Scenario:
     """Read a scenario that came over the network strictly, and refuse what could reach out of it."""
-    scenario = Scenario.from_json({"id": "given", **raw}, "scenario")
+    check_size(raw, "the scenario")
+    scenario = Scenario.from_json(_clean({"id": "given", **raw}), "scenario")
     for use in scenario.behavior:
         _known_behavior(use.id)
     if scenario.tools or scenario.history:
@@ -254,6 +267,15 @@ def _checked(raw: Mapping[str, Any]) -> Scenario:
     if scenario.meta.get("profile", "full") not in ("full", "compact"):
         raise unplayable("such people answer inside their gym only")
     return scenario
+
+
+def _clean(value: Any) -> Any:
+    """Return JSON values without what no answer and no file can hold; they are not deep."""
+    if isinstance(value, str):
+        return clean(value)[0]
+    if isinstance(value, Mapping):
+        return {_clean(name): _clean(one) for name, one in value.items()}
+    return [_clean(one) for one in value] if isinstance(value, list) else value
 
 
 def _known_behavior(name: str) -> behaviors.Behavior:

@@ -47,6 +47,9 @@ _KNOWN = {
     *("top_logprobs", "response_format", "modalities", "audio", "store"),
 }
 _FROM_METADATA = "mimesim_"
+_MOST_ENTRIES, _LONGEST_TEXT, _DEEPEST = 512, 2**15, 32
+"""Bounds of a scenario that comes over the network: of one list, of one text, of nesting."""
+_MOST_ENTRIES_IN_ALL = 4096
 _LONGEST_NAME = 128
 
 
@@ -130,6 +133,8 @@ def read_body(raw: bytes) -> dict[str, Any]:
     """
     try:
         body = jsonio.loads(raw.decode("utf-8"))
+    except RecursionError:
+        raise Refusal(400, "the body is nested too deeply", "invalid_json") from None
     except ValueError as error:  # of the text; it is not quoted, for it is a conversation
         kind = "no UTF-8" if isinstance(error, UnicodeDecodeError) else "no JSON"
         raise Refusal(400, f"the body is {kind}", "invalid_json") from None
@@ -148,17 +153,15 @@ def read_asked(body: Mapping[str, Any], headers: Mapping[str, str], episode: str
     for name in ("episode", "roles", "dialect", "scenario_id", "behavior", "end"):
         value = headers.get(f"x-mimesim-{name.replace('_', '-')}", "")
         told |= {name: value} if value else {}
-    metadata = body.get("metadata") or {}
-    if not isinstance(metadata, Mapping):
-        raise _bad("metadata is no object", "metadata")
+    metadata = _object(body, "metadata")
     for name, value in metadata.items():
         if isinstance(name, str) and name.startswith(_FROM_METADATA):
             told[name.removeprefix(_FROM_METADATA)] = value
-    own = body.get("mimesim") or {}
-    if not isinstance(own, Mapping):
-        raise _bad("mimesim is no object", "mimesim")
+    told |= _object(body, "mimesim")
+    for name in ("scenario", "tokens"):
+        check_size(told.get(name), f"mimesim.{name}")
     try:
-        asked = config.from_options(Asked, {**told, **own}, where="mimesim")
+        asked = config.from_options(Asked, told, where="mimesim")
     except ConfigError as error:
         raise _bad(str(error), "mimesim") from None
     for name, choices in (
@@ -172,6 +175,38 @@ def read_asked(body: Mapping[str, Any], headers: Mapping[str, str], episode: str
     if asked.episode and not good_name(asked.episode):
         raise _bad("episode is no name: letters, digits, and . _ - in it, 128 at most", "mimesim")
     return asked
+
+
+def check_size(value: Any, what: str) -> None:
+    """Refuse JSON values that would keep the server busy, whatever they say.
+
+    Raises:
+        Refusal: 400, too many entries, too long a text, or nested too deeply.
+    """
+    waiting, seen = [(value, 0)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        if isinstance(one, str) and len(one) > _LONGEST_TEXT:
+            raise _bad(f"{what} holds a text of more than {_LONGEST_TEXT} characters", "mimesim")
+        if not isinstance(one, Mapping | list):
+            continue
+        seen += len(one)
+        if len(one) > _MOST_ENTRIES or seen > _MOST_ENTRIES_IN_ALL:
+            told = f"{_MOST_ENTRIES} entries in one place, or {_MOST_ENTRIES_IN_ALL} in all"
+            raise _bad(f"{what} holds more than {told}", "mimesim")
+        if depth >= _DEEPEST:
+            raise _bad(f"{what} is nested more than {_DEEPEST} times", "mimesim")
+        inside = [*one, *one.values()] if isinstance(one, Mapping) else one
+        waiting += [(entry, depth + 1) for entry in inside]
+
+
+def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _bad(f"{name} is no object", name)
+    return value
 
 
 def good_name(name: str) -> bool:
@@ -203,10 +238,10 @@ def read_call(body: Mapping[str, Any], asked: Asked, roles: Roles, settings: Ser
     if talk.prompts and roles == "natural":
         warnings.append("system is the agent's in natural roles and was not shown to the user")
         talk.prompts.clear()
-    options = body.get("stream_options") or {}
-    stream = body.get("stream") or False
-    if not isinstance(stream, bool) or not isinstance(options, Mapping):
-        raise _bad("stream is true or false, stream_options an object", "stream")
+    options = _object(body, "stream_options")
+    stream = False if body.get("stream") is None else body["stream"]
+    if not isinstance(stream, bool):
+        raise _bad("stream is neither true nor false", "stream")
     return Call(
         model=str(body.get("model", "")),
         asked=asked,
@@ -334,11 +369,14 @@ def _refuse_what_nobody_does(body: Mapping[str, Any], roles: Roles, warnings: li
     """Refuse what would change the answer and cannot be had."""
     form = body.get("response_format")
     kind = form.get("type", "text") if isinstance(form, Mapping) else "text"
+    modalities = body.get("modalities") or []
+    if not isinstance(modalities, list):
+        raise _bad("modalities is no list", "modalities")
     wanted = {
-        "n": body.get("n") not in (None, 1),
+        "n": body.get("n") not in (None, 1) or isinstance(body.get("n"), bool),
         "logprobs": bool(body.get("logprobs")) or bool(body.get("top_logprobs")),
         "response_format": kind != "text" or not isinstance(form, Mapping | None),
-        "audio": bool(body.get("audio")) or "audio" in (body.get("modalities") or ()),
+        "audio": bool(body.get("audio")) or "audio" in modalities,
         "tools": bool(body.get("tools") or body.get("functions")),
     }
     reasons = {
@@ -370,7 +408,7 @@ def _markers(asked: Asked, settings: ServeSettings) -> Mapping[UserAction, str]:
 def _draws(body: Mapping[str, Any]) -> Draws:
     most = body.get("max_completion_tokens", body.get("max_tokens"))
     stop = body.get("stop")
-    stops = [stop] if isinstance(stop, str) else stop or []
+    stops = [] if stop is None else [stop] if isinstance(stop, str) else stop
     if not isinstance(stops, list) or not all(isinstance(s, str) and s for s in stops):
         raise _bad("stop is no text and no list of texts", "stop")
     return Draws(

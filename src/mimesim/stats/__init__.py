@@ -21,14 +21,20 @@ from mimesim.stats.intervals import (
     t_quantile,
     wilson,
 )
+from mimesim.stats.nulls import (
+    NULL_RANGE,
+    Design,
+    NullEce,
+    null_ece,
+    outcome_table,
+    swapped_ece,
+)
 from mimesim.stats.panels import Panel, holm, panel_means, sign_flip
 from mimesim.stats.scores import (
     CUTS,
     Calibration,
-    NullEce,
     difficulty_bin,
     ece,
-    null_ece,
     pass_k,
 )
 from mimesim.stats.texts import (
@@ -44,7 +50,9 @@ from mimesim.stats.texts import (
 __all__ = [
     "CUTS",
     "DRAWS",
+    "NULL_RANGE",
     "Calibration",
+    "Design",
     "Hierarchical",
     "Interval",
     "NullEce",
@@ -62,11 +70,13 @@ __all__ = [
     "mattr",
     "mean_ci",
     "null_ece",
+    "outcome_table",
     "paired_difference",
     "panel_means",
     "pass_k",
     "rate_ci",
     "sign_flip",
+    "swapped_ece",
     "t_interval",
     "t_quantile",
     "text_profile",

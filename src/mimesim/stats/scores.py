@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from mimesim.stats.intervals import Interval, mean_ci
 
-if TYPE_CHECKING:
-    import numpy as np
-
 CUTS = (0.2, 0.4, 0.6, 0.8)
 """Inner borders of the difficulty bins."""
-NULL_DRAWS = 2_000
-_BLOCK = 1 << 22  # outcomes held in memory at once
 
 
 def pass_k(
@@ -88,83 +83,6 @@ def ece(
 def difficulty_bin(rate: float, cuts: Sequence[float] = CUTS) -> int:
     """Return the bin of a difficulty: [0, cut) is 0, [last cut, 1] the last one."""
     return sum(rate >= cut for cut in cuts)
-
-
-@dataclass(frozen=True, slots=True)
-class NullEce:
-    """What a perfect simulator's calibration error is by chance alone.
-
-    Attributes:
-        samples: sorted errors, one per repetition.
-        sd: their standard deviation.
-        interval: their mean with the 5 % and 95 % points; `n` = tasks.
-    """
-
-    samples: tuple[float, ...]
-    sd: float
-    interval: Interval
-
-    def share_at_least(self, observed: float) -> float:
-        """Return the share of perfect simulators whose error is at least the observed one."""
-        return sum(one >= observed for one in self.samples) / len(self.samples)
-
-
-def null_ece(
-    difficulty: Sequence[float],
-    *,
-    runs: int = 1,
-    batches: int = 1,
-    rates: Sequence[float] | None = None,
-    draws: int = NULL_DRAWS,
-    seed: int = 0,
-) -> NullEce:
-    """Return the error of a simulator that succeeds on each task exactly as often as people do.
-
-    Args:
-        difficulty: of each task; it chooses the bin.
-        runs: of the simulator.
-        batches: of people; the error is the mean over all pairs of a run and a batch.
-        rates: success rate of each task on both sides; None = the difficulty.
-        draws: repetitions.
-        seed: of the standard numpy generator.
-
-    Raises:
-        ValueError: no task.
-    """
-    import numpy as np
-
-    if not difficulty:
-        raise ValueError("expected at least one task")
-    rng = np.random.default_rng(seed)
-    chance = np.asarray(difficulty if rates is None else rates)
-    places = [difficulty_bin(one) for one in difficulty]
-    member = np.eye(len(CUTS) + 1)[places]
-    block = max(1, _BLOCK // (len(chance) * (runs + batches)))
-    parts = []
-    for start in range(0, draws, block):
-        rows = min(block, draws - start)
-        ours, theirs = (
-            (rng.random((rows, sides, len(chance))) < chance) @ member for sides in (runs, batches)
-        )
-        parts.append(_mean_error(ours, theirs) / len(chance))
-    samples = np.sort(np.concatenate(parts))
-    low, high = np.percentile(samples, (5, 95))
-    method = f"{draws} perfect simulators, {runs} runs, {batches} batches, 5 to 95 %"
-    return NullEce(
-        tuple(samples.tolist()),
-        float(samples.std()),
-        Interval(float(samples.mean()), float(low), float(high), len(chance), method),
-    )
-
-
-def _mean_error(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the sum over bins of |ours - theirs| of each repetition, mean over pairs."""
-    import numpy as np
-
-    found: np.ndarray[Any, Any] = (
-        np.abs(ours[:, :, None] - theirs[:, None]).sum(axis=3).mean(axis=(1, 2))
-    )
-    return found
 
 
 def _pass_one(c: int, n: int, k: int, kind: str) -> float:

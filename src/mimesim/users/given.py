@@ -4,23 +4,25 @@
         return "where is it" if not messages else None      # None = leaves without a word
 
 It may return a `dialogue.types.Reply`, and be async. `messages` is the public history in OpenAI
-form (its own words are `user`); `scenario` and `seed` are passed where the signature names them.
+form (its own words are `user`); `scenario` (a dict: `scenario["goal"]`) and `seed` are passed where
+the signature names them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mimesim.dialogue.stop import UserAction, read_marker
 from mimesim.dialogue.thinking import is_blank, split
 from mimesim.dialogue.types import Identity, PublicMessage, Reply, Role
-from mimesim.errors import EpisodeError, UsageError, UserError
+from mimesim.errors import UsageError, UserError
 from mimesim.users.base import User, UserRequest
+from mimesim.users.calling import call
 
 _MESSAGES, _OPTIONAL = "messages", ("scenario", "seed")
 
@@ -66,17 +68,7 @@ class CallableUser:
         if request.agent_text and (not heard or heard[-1].role is not Role.AGENT):
             heard.append(PublicMessage(Role.AGENT, request.agent_text))
         arguments = {_MESSAGES: [_row(message) for message in heard], **copy.deepcopy(self.known)}
-        try:
-            if inspect.iscoroutinefunction(self.function):
-                answer = await self.function(**arguments)
-            else:
-                answer = await asyncio.to_thread(self.function, **arguments)
-                answer = await answer if inspect.isawaitable(answer) else answer
-        except EpisodeError:
-            raise
-        except Exception as error:
-            raise UserError(f"{type(error).__name__}: {error}") from error
-        return _read(answer)
+        return _read(await call(partial(self.function, **arguments), UserError))
 
     def snapshot(self) -> dict[str, Any]:
         """Return nothing: a function is given the whole conversation each time."""

@@ -7,10 +7,8 @@ simulator's loop. `clean` makes the one permitted change of characters.
 
 from __future__ import annotations
 
-import html
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from mimesim.dialogue.thinking import has_tag
+from mimesim.dialogue.thinking import has_trace, undisguised
 
 ECHO_RUN = 8
 """Words in a row shared with the goal that make a first message an echo."""
@@ -29,6 +27,8 @@ PROMPT_RUN = 12
 PARROT_SHARE = 0.9
 _PARROT_WORDS = 4
 _ECHO_GRAMS = 3
+_MARKUP = ("leftover_tag", "speaker_text")
+"""Guards against markup, which may come in disguise."""
 _COMMONPLACE = {"yes", "no", "none", "null", "true", "false", "na", "unknown"}
 _SEPARATORS = r"[\s\-.\u2010-\u2015_/]*"
 _STOPWORDS = frozenset(
@@ -96,9 +96,11 @@ def check(text: str, situation: Situation) -> tuple[Fault, ...]:
 
 def _by_words(text: str) -> Iterator[Fault]:
     folded = fold(text)
+    seen = fold(undisguised(text))
     for guard, patterns in word_lists().items():
-        tagged = guard == "leftover_tag" and (has_tag(text) or has_tag(_undisguised(text)))
-        if tagged or any(pattern.search(folded) for pattern in patterns):
+        forms = {folded, seen} if guard in _MARKUP else {folded}
+        traced = guard == "leftover_tag" and has_trace(text)
+        if traced or any(pattern.search(form) for pattern in patterns for form in forms):
             yield Fault(guard, hard=True)
 
 
@@ -137,12 +139,6 @@ def word_lists(language: str = "en") -> dict[str, tuple[re.Pattern[str], ...]]:
         guard: tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
         for guard, patterns in lists.items()
     }
-
-
-def _undisguised(text: str) -> str:
-    """Return `text` as it looks: escapes read, wide forms narrowed, invisible characters out."""
-    narrow = unicodedata.normalize("NFKC", html.unescape(text))
-    return "".join(c for c in narrow if unicodedata.category(c) != "Cf")
 
 
 def fold(text: str) -> str:

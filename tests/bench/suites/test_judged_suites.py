@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from mimesim import jsonio
 from mimesim.bench.suites import mirrorbench, turing, turing_rl, userlm
 from mimesim.bench.suites.base import Inputs, Simulation, Suite
-from mimesim.bench.suites.questions import own_people, pair_up
+from mimesim.bench.suites.questions import Pair, own_people, pair_up, shown
 from mimesim.bench.suites.realusersim import asking, cases
 from mimesim.bench.suites.realusersim import suite as pt3
 from mimesim.bench.suites.sessions import SessionSet, read_sessions
+from mimesim.bench.suites.simarena import asking as arena
 from mimesim.bench.suites.simarena import suite as simarena
 from mimesim.errors import ConfigError, DataError, UsageError
-from mimesim.judges.base import Judge
+from mimesim.judges.base import Failed, Judge
 from mimesim.judges.pairwise import Order
 from mimesim.judges.rubric import JudgeSettings, RubricJudge
 from mimesim.judges.rule import RuleJudge
@@ -31,6 +32,9 @@ from mimesim.results.suite import SuiteScore
 from tests.support.sessions import session, set_of
 
 DRAWS = 200
+COMPARED = (
+    "1. temper: alike. 2. writing: alike. 3. knowledge: alike. 4. exchange: alike. 5. course: no."
+)
 
 
 def ask(suite: Suite, inputs: Inputs, judge: Judge, place: Path) -> list[Stored]:
@@ -199,7 +203,7 @@ def test_the_paired_test_from_cases_to_an_index(tmp_path: Path) -> None:
 
     def reply(text: str) -> str:
         if "Somebody compared" not in text:
-            return "They could be one person; only the course differs."
+            return COMPARED
         return jsonio.dumps(five)
 
     failed = replace(sessions, left_out={"user_failure": 2, "infra_failure": 3})
@@ -208,6 +212,10 @@ def test_the_paired_test_from_cases_to_an_index(tmp_path: Path) -> None:
     assert (found.suite, found.provenance["condition"]) == ("pt3-own", "shuffled_profile")
     assert (value(found, "FI"), value(found, "D5")) == (80, 0)
     assert value(found, "FI_strict") == pytest.approx(80 * 8 / 10)
+    strict = found.metric("FI_strict").value
+    assert strict.low is not None
+    assert strict.high is not None
+    assert strict.low < 64 < strict.high
     assert value(found, "order-dependent") == 0
 
 
@@ -216,7 +224,7 @@ def test_a_side_without_an_answer_is_no_answer(tmp_path: Path) -> None:
     four = {name: {"is_matched": True} for name in asking.SIDES[:4]}
 
     def reply(text: str) -> str:
-        return jsonio.dumps(four) if "Somebody compared" in text else "Alike."
+        return jsonio.dumps(four) if "Somebody compared" in text else COMPARED
 
     with pytest.raises(DataError, match="judge failed: 8"):
         score(pt3.SUITE, Inputs(sessions, draws=DRAWS), says(reply), tmp_path)
@@ -231,7 +239,7 @@ def test_the_name_of_the_index_needs_the_prompts_of_the_data(tmp_path: Path) -> 
     assert pt3.Options(judge_prompt=str(file)).name == "pt3-own"
     assert pt3.Options(judge_prompt=str(file), sim_template=str(file)).name == "pt3"
     question = asking.question("c", ["hi"], ["ho"], asking.Prompts("Compare.", "Fill in."))
-    asked = Scripted(lambda messages, sampling: "fine")
+    asked = Scripted(lambda messages, sampling: COMPARED)
     with Verdicts(tmp_path / "v.jsonl") as verdicts:
         judge = RubricJudge(asked, settings=JudgeSettings(reasks=0))
         asyncio.run(verdicts.all([question.work(judge, 0)], judge.identity))
@@ -318,3 +326,47 @@ def test_suites_play_our_own_sets_and_score_what_they_played(tmp_path: Path) -> 
     asked = Simulation("scripted:realistic", tmp_path / "pt3", data=str(cases.OWN))
     with pytest.raises(UsageError, match="nobody answers"):
         pt3.SUITE.simulate(asked)
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ("Unfortunately, I cannot assist with comparing these users.", "judge refused: 8"),
+        ("As an AI model, I must decline this.", "judge refused: 8"),
+        ("asdf", "judge failed: 8"),
+        ("1. temper: alike. 2. writing: alike.", "judge failed: 8"),
+    ],
+)
+def test_a_first_step_that_compares_nothing_is_no_verdict(
+    told: str, state: str, tmp_path: Path
+) -> None:
+    none = jsonio.dumps({name: {"is_matched": False} for name in asking.SIDES})
+    judge = says(lambda text: none if "Somebody compared" in text else told)
+    with pytest.raises(DataError, match=state):
+        score(pt3.SUITE, Inputs(played(tmp_path / "run"), draws=DRAWS), judge, tmp_path)
+
+
+def test_a_document_that_nobody_wrote_is_not_rated() -> None:
+    told = session("s", "A letter to my landlord, please.", "Dear landlord, the roof leaks.")
+    for text, rated in (
+        ("Dear landlord, the roof leaks.", True),
+        ("I am unable to take a document out of that.", False),
+        ("", False),
+    ):
+        first = arena._document_question(Pair("s", told, told), shown(told))
+        assert first.then is not None
+        assert isinstance(first.then(arena.Document(document=text)), Failed) is not rated
+
+
+def test_judges_of_suites_are_read_by_their_last_object(tmp_path: Path) -> None:
+    form = '{"conversation_with_human_user": "%s", "confidence_rating": 80}'
+    judge = says(lambda _: f"Such as {form % 1}, but in the end: {form % 2}")
+    verdicts = ask(turing.SUITE, Inputs(talks(2), people(2)), judge, tmp_path)
+    assert {one.value["conversation_with_human_user"] for one in verdicts if one.value} == {"2"}
+
+
+def test_what_needs_no_judge_is_measured_where_all_verdicts_are_lost(tmp_path: Path) -> None:
+    mirrored = Inputs(own_people("mirrorbench"), draws=DRAWS)
+    found = score(userlm.SUITE, mirrored, says(lambda _: "no idea"), tmp_path)
+    assert 0 < value(found, "first-turn diversity") < 1
+    assert found.excluded["judge failed"] > 0

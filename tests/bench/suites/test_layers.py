@@ -28,6 +28,29 @@ def test_sessions_without_user_turns_are_counted_not_scored(tmp_path: Path) -> N
     assert list(found.by_key["faults"].values) == ["d0"]
 
 
+def test_what_was_lost_of_the_people_is_counted_beside_it(tmp_path: Path) -> None:
+    ours = chats(tmp_path / "logs.jsonl", PLAIN)
+    people = chats(tmp_path / "people.jsonl", PLAIN, PLAIN, ("", "Anybody there?"))
+    with people.open("a") as file:
+        file.write("{broken\n")
+    for suite in (SUITE, LEXICAL):
+        inputs = layers.inputs_of(suite, folders.Asked(str(ours), str(people)), HOW)
+        found = layers.scored(suite, inputs).excluded
+        assert found == {"people: no_user_turn": 1, "people: bad_json": 1}
+
+
+def test_a_score_that_is_replaced_by_an_unlike_one_is_told(tmp_path: Path) -> None:
+    ours, people = (chats(tmp_path / f"{name}.jsonl", PLAIN, PLAIN) for name in ("a", "b"))
+    alone, beside = (
+        layers.scored(LEXICAL, layers.inputs_of(LEXICAL, folders.Asked(str(ours), side), HOW))
+        for side in ("", str(people))
+    )
+    assert folders.replaced(alone, tmp_path, "lexical") == ""
+    folders.keep(beside, tmp_path, "lexical")
+    assert folders.replaced(beside, tmp_path, "lexical") == ""
+    assert "people b.jsonl" in folders.replaced(alone, tmp_path, "lexical")
+
+
 def test_nothing_but_such_sessions_is_one_line(tmp_path: Path) -> None:
     file = chats(tmp_path / "logs.jsonl", ("", "Anybody there?"))
     with pytest.raises(DataError, match="no conversation to score: 1 no_user_turn"):

@@ -25,7 +25,7 @@ from mimesim.dialogue.stop import END_MARKER
 from mimesim.dialogue.types import Role
 from mimesim.errors import UsageError
 from mimesim.results.suite import SuiteScore
-from mimesim.stats import ece, null_ece
+from mimesim.stats import Design, ece, null_ece
 
 TASKS = [task for task in frozen_difficulty() if task.startswith("airline")][:12]
 
@@ -81,7 +81,7 @@ def test_a_user_beside_itself_is_perfect_and_beside_another_is_not() -> None:
     (perfect,) = [one for one in other.floors if one.name == "perfect simulator"]
     assert "1 runs, 3 batches" in perfect.value.method
     assert other.metric("politeness_rate").note.startswith("likeness")
-    assert "rare" in other.metric("emotion_rate").note
+    assert "rare" in other.metric("certainty_rate").note
 
 
 def test_scoring_is_pure_and_does_not_depend_on_order() -> None:
@@ -108,9 +108,11 @@ def test_what_has_no_counterpart_is_told() -> None:
 
 def test_sides_without_common_tasks() -> None:
     ours, theirs = some("hello"), some("bye", tasks=["a", "b", "c"])
-    with pytest.raises(UsageError, match=r"no task is common.*paired=false"):
-        scored(ours, theirs)
-    found = scored(ours, theirs, options={"paired": False})
+    with pytest.raises(UsageError, match=r"no task is common.*without --set paired=true"):
+        scored(ours, theirs, options={"paired": True})
+    found = scored(ours, theirs)
+    assert found == scored(ours, theirs, options={"paired": False})
+    assert any("not paired by task" in text for text in found.warnings)
     assert found.metric("ECE").value.value is None
     assert found.metric("USI5").value.value is None
     assert found.metric("D2").value.low is not None
@@ -118,15 +120,53 @@ def test_sides_without_common_tasks() -> None:
         scored(sets(session("airline_1", END_MARKER)))
 
 
+def test_a_reward_is_no_success_where_the_record_says_so() -> None:
+    part = replace(session("airline_1", "hi", reward=0.4), success=False)
+    assert scored(sets(part)).metric("success").value.value == 0
+    assert scored(sets(part), mode="compat").metric("success").value.value == 100
+    assert scored(sets(replace(part, success=None))).metric("success").value.value == 100
+
+
+def test_what_neither_side_shows_is_no_likeness_of_a_hundred() -> None:
+    found = scored(some("hello"), some("hello"))
+    assert found.metric("emotion_rate").note == "on neither side"
+
+
 def test_without_people_the_row_and_the_noise_of_runs() -> None:
     found = scored(some("hello", 3))
     assert {one.name for one in found.metrics} == {*NAMES, "turns", "user_turns", "success"}
     assert {one.name for one in found.floors} == {"the same user, run against run"}
-    assert "3 pairs" in found.floors[0].note
+    assert "3 pairs" in found.floors[0].covers
     assert not scored(some("hello")).floors
     one = scored(sets(session("airline_1", "hi")))
     assert one.metric("opening_words").value.low is None
     assert "one cluster" in one.metric("opening_words").value.method
+
+
+def test_what_makes_one_doubt_a_comparison_is_told(tmp_path: Path) -> None:
+    same = scored(some("hello", 2), some("hello", 2))
+    assert any("24 conversations stand on both sides" in told for told in same.warnings)
+    other = scored(some("hello", 2), some("bye", 2))
+    assert not any("stand on both sides" in told for told in other.warnings)
+    jsonio.write_json(tmp_path / "d.json", dict.fromkeys(TASKS, 0.99))
+    lie = scored(some("a", 2), some("b", 2), options={"difficulty": str(tmp_path / "d.json")})
+    assert any("49 points or more from the success of both" in told for told in lie.warnings)
+    own = scored(some("a", 10), some("b"), options={"difficulty": "self"})
+    (perfect,) = [one for one in own.floors if one.name == "perfect simulator"]
+    assert "is unknown" in perfect.note
+
+
+def test_the_perfect_simulator_plays_what_was_played() -> None:
+    """Four runs of two tasks make its error as large as theirs, not as small as full runs would."""
+    few = tuple(TASKS[:2])
+    ours = sets(*some("a", 1).sessions, *(s for s in some("a", 5, few).sessions if s.trial))
+    (perfect,) = [one for one in scored(ours, some("b")).floors if one.name == "perfect simulator"]
+    (full,) = [
+        one for one in scored(some("a", 5), some("b")).floors if one.name == "perfect simulator"
+    ]
+    assert (perfect.value.high or 0) > 1.4 * (full.value.high or 0)
+    assert perfect.covers == "5 to 95 %"
+    assert perfect.brief().keys() == {"value", "range", "covers", "method"}
 
 
 def test_difficulties_of_the_measured_runs(tmp_path: Path) -> None:
@@ -268,11 +308,12 @@ def test_calibration_error_is_at_least_the_gap_and_forgets_order(data: st.DataOb
 
 def test_the_null_covers_a_perfect_simulator() -> None:
     rates = list(frozen_difficulty().values())
-    null = null_ece(rates, runs=3, batches=3)
-    perfect = null_ece(rates, runs=3, batches=3, draws=500, seed=1).samples
+    design = Design.full(3, 3, len(rates))
+    null = null_ece(rates, design)
+    perfect = null_ece(rates, design, draws=500, seed=1).samples
     covered = sum(null.share_at_least(error) >= 0.05 for error in perfect) / len(perfect)
     assert 0.93 <= covered <= 0.97
-    worse = null_ece(rates, runs=3, batches=3, rates=[0.2] * len(rates), draws=50, seed=1)
+    worse = null_ece(rates, design, rates=[0.2] * len(rates), draws=50, seed=1)
     assert worse.interval.value is not None
-    with pytest.raises(ValueError, match="at least one task"):
-        null_ece([])
+    with pytest.raises(ValueError, match="a common task"):
+        null_ece([], Design.full(1, 1, 0))

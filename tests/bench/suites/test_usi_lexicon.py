@@ -115,6 +115,8 @@ def test_a_file_of_others(tmp_path: Path) -> None:
         ({"emotion": {"match": "search", "patterns": []}}, "no pattern"),
         ({"emotion": {"match": "search", "patterns": ["x"]}}, "not a pattern"),
         ({"emotion": regex(" ")}, "empty pattern"),
+        ({"emotion": regex("(?:)")}, "matches everything"),
+        ({"emotion": regex("x*")}, "matches everything"),
         ({"emotion": {**regex("x"), "flags": 1}}, "unknown key 'flags'"),
         ({"ack_only": {**regex("(a+)+$", "match_start")}}, r"ack_only\[0\].*unbounded time"),
     ],
@@ -139,7 +141,13 @@ def test_sound_patterns_are_not_refused() -> None:
     assert check_speed([]) is None
 
 
-@pytest.mark.parametrize("bad", [r"(\w+\s?)*!$", "(sad|sad)*mad", "(?:a|aa)+$", r"(.*,){20}x"])
+RUNS = [r"((?:;\?)+)+K", r"zz (?:(?:[;:]\?)+)+Q", r"(?:#%|#%)+$", "((?:\u20ac~)*)*K"]
+"""Whose repeats take several signs together."""
+
+
+@pytest.mark.parametrize(
+    "bad", [r"(\w+\s?)*!$", "(sad|sad)*mad", "(?:a|aa)+$", r"(.*,){20}x", *RUNS]
+)
 def test_patterns_that_explode_are_found(bad: str) -> None:
     assert check_speed(["fine", bad], seconds=0.1) == 1
 

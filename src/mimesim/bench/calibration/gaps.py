@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from mimesim import stats
 from mimesim.bench.calibration.sides import Side
+from mimesim.bench.suites.difficulty import off_map
 from mimesim.errors import UsageError
-from mimesim.stats import Interval
+from mimesim.stats import Interval, NullEce
+
+NullFrom = Literal["difficulty", "swapped"]
+"""How perfect simulators are made, see `stats.nulls`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,10 @@ class Gaps:
     """What separates the two sides on the tasks that both have.
 
     Attributes:
-        ece: mean over runs and batches of sum_b n_b/n |gap_b|.
-        null: what a perfect simulator would get: mean and 5 to 95 % of chance.
+        ece: mean over pairs of a run and a batch, by their common tasks, of sum_b n_b/n |gap_b|.
+        null: what a perfect simulator would get: mean and 5 to 95 % of chance; not 95 %.
         share_at_least: share of perfect simulators with an error at least as large.
+        off_map: distance of the difficulties from the nearer side's success, mean over bins.
         overall: simulated minus human success, over tasks.
         common: tasks on both sides; only_simulated, only_human: on one; unknown: without a bin.
     """
@@ -45,6 +50,7 @@ class Gaps:
     ece: float
     null: Interval
     share_at_least: float
+    off_map: float
     overall: Interval
     simulated: float
     human: float
@@ -64,10 +70,19 @@ def gaps(
     human: Side,
     difficulty: Mapping[str, float],
     *,
+    null_from: NullFrom = "swapped",
     seed: int = 0,
     draws: int = stats.DRAWS,
 ) -> Gaps:
     """Compare two sides; tasks that one of them lacks are counted and left out.
+
+    Args:
+        simulated: one side.
+        human: the other.
+        difficulty: task -> rate, which chooses its bin.
+        null_from: `difficulty` only where that is frozen.
+        seed: of the intervals.
+        draws: of the intervals.
 
     Raises:
         UsageError: no task is common to both sides and the difficulties.
@@ -80,16 +95,20 @@ def gaps(
             "no task is common to both sides and has a difficulty",
             where=f"{simulated.name} against {human.name}",
             expected="conversations about the same tasks, e.g. of one gym and seed",
-            mend=f"{len(both)} tasks are on both sides; see --difficulty",
+            mend=f"{len(both)} tasks are on both sides, but not in the file of --difficulty: name "
+            "one that has them, or leave it out"
+            if both
+            else "the names of the tasks must be the same on both sides, e.g. "
+            f"{next(iter(ours))!r} here, {next(iter(theirs))!r} there",
         )
     value = _error(simulated, human, difficulty)
-    shape = (len(simulated.runs), len(human.runs))
-    null = stats.null_ece([difficulty[task] for task in tasks], runs=shape[0], batches=shape[1])
+    null = _null(simulated, human, {task: difficulty[task] for task in tasks}, null_from)
     ours, theirs = ({t: side[t] for t in tasks} for side in (ours, theirs))
     return Gaps(
         ece=value,
         null=null.interval,
         share_at_least=null.share_at_least(value),
+        off_map=off_map(difficulty, ours, theirs),
         overall=_gap(ours, theirs, tasks, (seed, draws)),
         simulated=math.fsum(ours.values()) / len(tasks),
         human=math.fsum(theirs.values()) / len(tasks),
@@ -102,10 +121,21 @@ def gaps(
 
 
 def _error(simulated: Side, human: Side, difficulty: Mapping[str, float]) -> float:
-    """Return the mean error over all pairs of a run and a batch that have common tasks."""
-    found = [stats.ece(r, b, difficulty).value for r in simulated.runs for b in human.runs]
-    known = [one for one in found if one is not None]
-    return math.fsum(known) / len(known)
+    """Return the mean error over all pairs of a run and a batch, by their common tasks."""
+    found = [stats.ece(r, b, difficulty) for r in simulated.runs for b in human.runs]
+    known = [(one.n, one.value) for one in found if one.value is not None]
+    return math.fsum(n * value for n, value in known) / sum(n for n, _ in known)
+
+
+def _null(
+    simulated: Side, human: Side, difficulty: Mapping[str, float], null_from: NullFrom
+) -> NullEce:
+    tables = [stats.outcome_table(side.runs, list(difficulty)) for side in (simulated, human)]
+    rates = list(difficulty.values())
+    if null_from == "swapped":
+        return stats.swapped_ece(rates, *tables)
+    runs, batches = ((table == table).astype(int) for table in tables)  # nan is not itself
+    return stats.null_ece(rates, stats.Design(runs, batches, by_tasks=True))
 
 
 def _bins(

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from mimesim import jsonio, stats
-from mimesim.bench.calibration.causes import Cause, Labeled, causes
+from mimesim.bench.calibration.causes import Cause, causes
 from mimesim.bench.calibration.fitting import Fit, Kind, fit
-from mimesim.bench.calibration.gaps import Gaps, gaps
+from mimesim.bench.calibration.gaps import Gaps, NullFrom, gaps
+from mimesim.bench.calibration.labels import label, labeled
 from mimesim.bench.calibration.sides import Side, own_difficulty, side_of
 from mimesim.bench.suites.base import Inputs, SuiteFacts
-from mimesim.bench.suites.difficulty import read_difficulty
+from mimesim.bench.suites.difficulty import FAR, read_difficulty
 from mimesim.bench.suites.sessions import SessionSet, read_sessions
 from mimesim.errors import UsageError
-from mimesim.judges.annotate import Dialogue
 from mimesim.judges.base import Judge
-from mimesim.judges.labeling import labels_of, work_on
-from mimesim.judges.stored import Stored, Work, ask_judges, states
+from mimesim.judges.stored import Work, states
 from mimesim.results import Estimate
 from mimesim.results.suite import FloorRow, Metric, PerKey, SuiteScore
 from mimesim.scenarios import behaviors
@@ -37,6 +35,7 @@ class Asked:
         simulated, human: sources of conversations, see `read_sessions`.
         simulated_trial, human_trial: only this trial of a source; None = all.
         difficulty: file of frozen difficulties; None = bins from the outcomes themselves.
+        null_from: `difficulty` or `swapped`, see `stats.nulls`; empty = the former with frozen ones.
         labeler: judge that labels behaviors; empty = none are labeled.
         fitted: whether a mixture is fitted.
         draws: of the intervals.
@@ -47,6 +46,7 @@ class Asked:
     simulated_trial: int | None = None
     human_trial: int | None = None
     difficulty: Path | None = None
+    null_from: str = ""
     labeler: str = "rule"
     fitted: bool = True
     seed: int = 0
@@ -84,6 +84,11 @@ class Calibrated:
             "labels": dict(self.labels),
         }
 
+    def brief(self) -> dict[str, Any]:
+        """Return what `calibrate --json` prints: the record without its lists of tasks."""
+        whole = self.to_json()
+        return {**whole, "score": self.score.brief()}
+
 
 def calibrate(asked: Asked, out: Path | str) -> Calibrated:
     """Compare simulated with human success and keep labels and record in `out`.
@@ -93,18 +98,32 @@ def calibrate(asked: Asked, out: Path | str) -> Calibrated:
     """
     simulated = _part(asked.simulated, asked.simulated_trial)
     human = _part(asked.human, asked.human_trial)
-    options = {} if asked.difficulty is None else {"difficulty": str(asked.difficulty)}
-    inputs = Inputs(simulated, human, draws=asked.draws, seed=asked.seed, options=options)
+    options = {
+        "difficulty": None if asked.difficulty is None else str(asked.difficulty),
+        "null": asked.null_from or None,
+    }
+    inputs = Inputs(
+        simulated,
+        human,
+        draws=asked.draws,
+        seed=asked.seed,
+        options={key: value for key, value in options.items() if value is not None},
+    )
     found, rates, score = _scored(inputs)
     folder = Path(out)
-    labeled: tuple[Cause, ...] = ()
+    found_causes: tuple[Cause, ...] = ()
     told: Mapping[str, Any] = {}
     if asked.labeler:
-        stored = _labels(asked, (simulated, human), folder / LABELS)
+        both = (simulated, human)
+        stored = label(
+            both, asked.labeler, folder / LABELS, seed=asked.seed, concurrency=asked.concurrency
+        )
         told = {asked.labeler: states(stored)}
-        labeled = tuple(_causes(simulated, human, stored, asked.seed))
+        ours, theirs = labeled(both, stored)
+        if ours and theirs:
+            found_causes = tuple(causes(ours, theirs, behaviors.ids(), seed=asked.seed))
     fitted, reason = _fitted(asked, simulated, side_of(human), rates)
-    whole = Calibrated(score, found, labeled, fitted, reason, told)
+    whole = Calibrated(score, found, found_causes, fitted, reason, told)
     jsonio.write_json(folder / RECORD, whole.to_json())
     return whole
 
@@ -130,7 +149,11 @@ class Calibration:
         title="success under simulated users against success under people (ECE)",
         needs=("people",),
         source="method.md 11, benchmarks.md 8 (OdysSim, arXiv 2606.14199)",
-        options={"difficulty": "file of frozen difficulties, task -> success rate"},
+        options={
+            "difficulty": "file of frozen difficulties, task -> success rate",
+            "null": "perfect simulators: difficulty (default with such a file), drawn at its rates; "
+            "swapped (else), outcomes of each task dealt anew to both sides",
+        },
     )
 
     def works(self, inputs: Inputs, judge: Judge) -> Iterable[Work]:
@@ -161,11 +184,40 @@ def _scored(inputs: Inputs) -> tuple[Gaps, Mapping[str, float], SuiteScore]:
     rates, warning = (
         own_difficulty(simulated, human) if file is None else (read_difficulty(file), "")
     )
-    found = gaps(simulated, human, rates, seed=inputs.seed, draws=inputs.draws)
-    return found, rates, _record(found, (simulated, human), inputs, warning)
+    null = _null_from(inputs.options)
+    found = gaps(simulated, human, rates, null_from=null, seed=inputs.seed, draws=inputs.draws)
+    same = inputs.sessions.shared(inputs.people)
+    warnings = [
+        warning,
+        f"{same} conversations stand on both sides, word for word" if same else "",
+        _FAR.format(100 * found.off_map) if null == "difficulty" and found.off_map > FAR else "",
+    ]
+    return found, rates, _record(found, (simulated, human), inputs, warnings)
 
 
-def _record(found: Gaps, sides: tuple[Side, Side], inputs: Inputs, warning: str) -> SuiteScore:
+_FAR = (
+    "the difficulties are {:.0f} points or more from the success of both sides, so a perfect "
+    "simulator drawn at them is not one of these tasks; take the null from swapped outcomes"
+)
+
+
+def _null_from(options: Mapping[str, Any]) -> NullFrom:
+    frozen = "difficulty" in options
+    value = options.get("null", "difficulty" if frozen else "swapped")
+    if value not in get_args(NullFrom):
+        raise UsageError(f"null is {value!r}", expected=" or ".join(get_args(NullFrom)))
+    if value == "difficulty" and not frozen:
+        raise UsageError(
+            "a null from difficulties needs frozen ones: ours are made from the outcomes",
+            where="calibration",
+            expected="--difficulty FILE, or the null from swapped outcomes",
+        )
+    return "difficulty" if value == "difficulty" else "swapped"
+
+
+def _record(
+    found: Gaps, sides: tuple[Side, Side], inputs: Inputs, warnings: Sequence[str]
+) -> SuiteScore:
     simulated, human = sides
     agents = sorted({a for a in (inputs.sessions.agent, _agent(inputs.people)) if a})
     bins = [
@@ -178,8 +230,8 @@ def _record(found: Gaps, sides: tuple[Side, Side], inputs: Inputs, warning: str)
         )
         for one in found.bins
     ]
-    excluded = {f"simulated: {k}": v for k, v in simulated.left_out.items() if v}
-    excluded |= {f"human: {k}": v for k, v in human.left_out.items() if v}
+    excluded = {k: v for k, v in simulated.left_out.items() if v}
+    excluded |= {f"people: {k}": v for k, v in human.left_out.items() if v}
     alone = (
         ("tasks only simulated", found.only_simulated),
         ("tasks only human", found.only_human),
@@ -214,15 +266,17 @@ def _record(found: Gaps, sides: tuple[Side, Side], inputs: Inputs, warning: str)
             "agent": ", ".join(agents),
         },
         seeds=inputs.sessions.seeds,
-        floors=(FloorRow("ece", "perfect simulator", Estimate.of(found.null)),),
+        floors=(
+            FloorRow("ece", "perfect simulator", Estimate.of(found.null), covers=stats.NULL_RANGE),
+        ),
         excluded=excluded,
-        warnings=tuple(filter(None, [warning, _two_agents(agents)])),
+        warnings=tuple(filter(None, [*warnings, _two_agents(agents)])),
         by_key={"success": PerKey(simulated.rates, clusters)},
         provenance={"files": {**inputs.sessions.hashes, **_hashes(inputs.people)}},
     )
 
 
-_ECE = "mean over runs and batches; see the null, not an interval: resampling biases it upwards"
+_ECE = "mean over pairs of a run and a batch, by their tasks; see the null, not an interval: resampling biases it upwards"
 
 
 def _two_agents(agents: Sequence[str]) -> str:
@@ -238,34 +292,6 @@ def _hashes(people: SessionSet | None) -> Mapping[str, str]:
     return people.hashes if people else {}
 
 
-def _labels(asked: Asked, sides: tuple[SessionSet, SessionSet], file: Path) -> list[Stored]:
-    known = [one for side in sides for one in side.sessions if one.success is not None]
-    dialogues = [Dialogue(one.id, one.turns) for one in known]
-    asking = ask_judges(
-        [asked.labeler],
-        lambda judge: work_on(dialogues, judge, seed=asked.seed),
-        file,
-        concurrency=asked.concurrency,
-    )
-    return asyncio.run(asking)[asked.labeler]
-
-
-def _causes(
-    simulated: SessionSet, human: SessionSet, stored: Sequence[Stored], seed: int
-) -> list[Cause]:
-    shown = {one.item: names for one in stored if (names := labels_of(one)) is not None}
-
-    def side(sessions: SessionSet) -> list[Labeled]:
-        return [
-            Labeled(one.task or one.id, one.success, shown[one.id])
-            for one in sessions.sessions
-            if one.success is not None and one.id in shown
-        ]
-
-    ours, theirs = side(simulated), side(human)
-    return causes(ours, theirs, behaviors.ids(), seed=seed) if ours and theirs else []
-
-
 def _fitted(
     asked: Asked, simulated: SessionSet, human: Side, rates: Mapping[str, float]
 ) -> tuple[Fit | None, str]:
@@ -276,16 +302,9 @@ def _fitted(
         for one in simulated.sessions
         if one.success is not None and one.kind
     ]
+    if asked.difficulty is None:
+        rates = dict.fromkeys(rates, 0.5)  # bins from these outcomes would pick whom they favor
     try:
-        return fit(kinds, human.rates, rates, seed=asked.seed), ""
+        return fit(kinds, human.rates, rates, seed=asked.seed, draws=asked.draws), ""
     except UsageError as error:
         return None, str(error)
-
-
-def as_users(found: Fit) -> str:
-    """Return the mixture as the `users` table of a training recipe, TOML; tiny shares left out."""
-    lines = []
-    for kind, weight in found.weights.items():
-        if weight >= 0.005 and "+" not in kind:
-            lines += ["[[users]]", f'name = "scripted:{kind}"', f"weight = {weight:.3f}", ""]
-    return "\n".join(lines)

@@ -65,10 +65,12 @@ def side_of(sessions: SessionSet) -> Side:
         else:
             runs[one.trial][one.task] = float(one.success)
     if not any(runs.values()):
+        told = ", ".join(f"{n} {reason}" for reason, n in lost.items() if n)
         raise UsageError(
-            "no conversation with a task and a known success",
+            "no conversation with a task and a known success" + (f": {told}" if told else ""),
             where=sessions.name,
-            expected="episodes of a gym, or dialogues whose outcome names task and success",
+            expected="episodes of a gym, or in each dialogue of your own, beside its turns: "
+            '"outcome": {"task": "t1", "success": true}',
         )
     ordered = tuple(runs[trial] for trial in sorted(runs) if runs[trial])
     return Side(sessions.name, ordered, dict(lost))

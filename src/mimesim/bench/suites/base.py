@@ -47,6 +47,7 @@ class SuiteFacts:
             them, and so does the suite where no episodes are given. Empty = it plays none by itself.
             A suite with a protocol of its own `Simulates`.
         raw: whether it reads texts as recorded, see `read_sessions`.
+        corpora: formats of the official data, for `check-data`; empty = any conversations do.
     """
 
     name: str
@@ -59,6 +60,7 @@ class SuiteFacts:
     judge: str = ""
     plays: Mapping[str, Any] = field(default_factory=lambda: dict(AT_THE_DESK))
     raw: bool = False
+    corpora: tuple[str, ...] = ()
 
     @property
     def asks_judge(self) -> bool:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from mimesim import jsonio
 from mimesim.errors import DataError
+from mimesim.stats import ece
 
 FROZEN = Path(__file__).parent / "data" / "tau_usi_difficulty.json"
 """Of the 165 tasks of tau-bench; its license stands beside it."""
+
+FAR = 0.1
+"""Distance of a map from both sides' success above which chance at its rates is not chance here."""
 
 _TAU = re.compile(r"(airline|retail)[_-](\d+)(?:_(?:ann)?\d+)?")
 
@@ -23,6 +28,11 @@ def task_key(name: str) -> str:
     """
     found = _TAU.fullmatch(name)
     return f"{found[1]}_{int(found[2])}" if found else name
+
+
+def off_map(difficulty: Mapping[str, float], *sides: Mapping[str, float]) -> float:
+    """Return how far a map is from the success of the nearer side, mean over bins by their tasks."""
+    return min(ece(side, difficulty, difficulty).value or 0.0 for side in sides)
 
 
 @cache

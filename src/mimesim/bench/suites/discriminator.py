@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from mimesim import stats
 from mimesim.bench.suites.base import Inputs, Simulation, SuiteFacts
 from mimesim.bench.suites.learned import FOLDS, Learner, characters, forest, out_of_fold
-from mimesim.bench.suites.replay import replay
+from mimesim.bench.suites.replay import check_reader, replay
 from mimesim.bench.suites.sessions import Session, SessionSet, read_sessions
 from mimesim.bench.suites.usi.features import measure, user_texts
 from mimesim.bench.suites.usi.lexicon import own_lexicon
@@ -72,7 +72,7 @@ class Discriminator:
         """Let a user write in people's own conversations; see `replay`.
 
         Raises:
-            UsageError: no people, an unknown user, or a folder of another run.
+            UsageError: no people, an unknown or scripted user, or a folder of another run.
         """
         if not asked.people:
             raise UsageError(
@@ -83,6 +83,7 @@ class Discriminator:
         limit = _QUICK if asked.quick else asked.limit
         people = read_sessions(asked.people, limit=limit)
         user = make_user(asked.user, options=asked.user_options)
+        check_reader(user)
         config = EngineConfig(seed=asked.seeds[0], concurrency=asked.concurrency)
         try:
             return replay(people, user, asked.out, config=config, on_event=asked.on_event)
@@ -123,8 +124,6 @@ class Discriminator:
         metrics += _coverages(ours, theirs)
         floors.append(_coverage_floor(theirs, inputs.seed))
         excluded = {"user: no words": lost, "people: no words": without}
-        excluded |= {f"user: {k}": v for k, v in inputs.sessions.left_out.items()}
-        excluded |= {f"people: {k}": v for k, v in inputs.people.left_out.items()}
         told = () if paired else (_UNPAIRED,)
         return SuiteScore(
             suite="discriminator",
@@ -132,7 +131,7 @@ class Discriminator:
             mode=inputs.mode,
             roles={
                 "user": inputs.sessions.user,
-                "people": inputs.people.user,
+                "people": inputs.people.name,
                 "agent": inputs.sessions.agent,
                 "judge": ", ".join(f"learned: {name}" for name in _names(inputs)),
             },
@@ -262,7 +261,7 @@ def _floors(name: str, theirs: Sequence[Point], seed: int) -> list[FloorRow]:
         areas += [] if area is None else [area]
     value = math.fsum(areas) / len(areas)
     told = Estimate(value, min(areas), max(areas), len(theirs), f"{_DEALS} deals, least to most")
-    return [FloorRow(f"{name}: AUC", "people against people", told)]
+    return [FloorRow(f"{name}: AUC", "people against people", told, covers="least to most")]
 
 
 def _half(groups: Sequence[str], seed: int) -> list[bool]:

@@ -16,6 +16,8 @@ from typing import Any
 from mimesim import jsonio
 from mimesim.bench.suites.base import Suite
 from mimesim.bench.suites.load import get_suite
+from mimesim.config import from_options
+from mimesim.config.ranges import COUNT, check_ranges
 from mimesim.errors import DataError, UsageError
 from mimesim.registry import closest
 from mimesim.results.suite import SuiteScore
@@ -43,6 +45,14 @@ class Asked:
     limit: int | None = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves nothing.
+
+        Raises:
+            ConfigError: naming it.
+        """
+        check_ranges(self, COUNT, "limit")
 
 
 def folder_of(source: str, suite: str) -> Path:
@@ -80,8 +90,8 @@ def remembered(folder: Path) -> dict[str, Asked]:
             mend="name the conversations: mimesim bench <suite> --episodes <file>",
         )
     try:
-        return {name: Asked(**told) for name, told in found.items()}
-    except TypeError as error:
+        return {name: from_options(Asked, told, where=str(file)) for name, told in found.items()}
+    except (TypeError, ValueError) as error:  # a ConfigError, too
         raise DataError(f"not what a benchmark notes: {error}", where=str(file)) from error
 
 
@@ -107,6 +117,32 @@ def keep(score: SuiteScore, folder: Path, suite: str) -> Path:
     file = folder / SCORES / f"{suite}.json"
     score.write(file)
     return file
+
+
+def replaced(score: SuiteScore, folder: Path, suite: str) -> str:
+    """Return in what the score that `keep` would replace differs; empty = in nothing, or none."""
+    file = folder / SCORES / f"{suite}.json"
+    try:
+        old = SuiteScore.read(file)
+    except DataError:
+        return ""  # none there, or no record at all: nothing is lost
+    sides = [
+        {
+            "mode": one.mode,
+            **{role: one.roles.get(role, "") for role in ("user", "agent", "judge", "people")},
+            "the conversations": one.provenance.get("conversations"),
+            "the people's conversations": one.provenance.get("people"),
+            "options": one.provenance.get("options"),
+        }
+        for one in (old, score)
+    ]
+    return ", ".join(
+        f"{key} {value}"
+        if isinstance(value, str) and value
+        else f"other {key.removeprefix('the ')}"
+        for key, value in sides[0].items()
+        if jsonio.canonical(value) != jsonio.canonical(sides[1][key])
+    )
 
 
 def score_files(path: Path) -> list[Path]:

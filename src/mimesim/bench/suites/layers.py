@@ -15,10 +15,21 @@ from mimesim.bench.suites.base import Inputs, Suite
 from mimesim.bench.suites.folder import VERDICTS, Asked
 from mimesim.bench.suites.judged import agreement, cost
 from mimesim.bench.suites.sessions import SessionSet, read_sessions
+from mimesim.dialogue.stop import Status
 from mimesim.dialogue.types import Identity
 from mimesim.errors import ConfigError, DataError, UsageError
 from mimesim.judges.base import Judge, JudgeRequest, JudgeResult, Skipped, T
-from mimesim.judges.stored import FAILED, REFUSED, SCORED, Stored, Work, ask_judges, read, states
+from mimesim.judges.stored import (
+    BUDGET_S,
+    FAILED,
+    REFUSED,
+    SCORED,
+    Stored,
+    Work,
+    ask_judges,
+    read,
+    states,
+)
 from mimesim.registry import closest, unknown_name
 from mimesim.results.suite import Mode, SuiteScore
 from mimesim.stats import DRAWS
@@ -108,7 +119,13 @@ def judge_names(suite: Suite, named: Sequence[str], *, stored: bool) -> list[str
 
 
 async def ask(
-    suite: Suite, inputs: Inputs, names: Sequence[str], folder: Path, *, concurrency: int = 8
+    suite: Suite,
+    inputs: Inputs,
+    names: Sequence[str],
+    folder: Path,
+    *,
+    concurrency: int = 8,
+    budget_s: float = BUDGET_S,
 ) -> dict[str, list[Stored]]:
     """Put the questions of a suite to judges; what is stored already is not asked again.
 
@@ -120,6 +137,7 @@ async def ask(
         lambda judge: suite.works(inputs, judge),
         folder / VERDICTS,
         concurrency=concurrency,
+        budget_s=budget_s,
     )
 
 
@@ -141,11 +159,12 @@ def stored(
     file = folder / VERDICTS
     if not suite.facts.asks_judge or not file.exists():
         return {}
-    planned = {_about(work): None for work in suite.works(inputs, _NOBODY)}
+    planned = {_about(work): work for work in suite.works(inputs, _NOBODY)}
     found: dict[tuple[str, str], dict[Any, Stored]] = {}
     for one in read(file):
-        if _about(one) in planned:
-            found.setdefault((one.judge, one.judge_key), {})[_about(one)] = one
+        work = planned.get(_about(one))
+        if work is not None:
+            found.setdefault((one.judge, one.judge_key), {})[_about(one)] = work.checked(one)
     if mixed and found:
         everything = {key: one for lines in found.values() for key, one in lines.items()}
         return {"mixed": _ordered(everything, planned)}
@@ -218,10 +237,21 @@ def scored(
         found,
         roles={name: who for name, who in roles.items() if who} | dict(found.roles),
         seeds=found.seeds or sessions.seeds,
-        excluded=dict(sessions.left_out) | dict(found.excluded),
-        warnings=(*found.warnings, *_warnings(own)),
+        excluded=_left_out(inputs) | dict(found.excluded),
+        warnings=(*found.warnings, *_warnings(own), *_warnings_in_play(inputs)),
         provenance=proof | dict(found.provenance),
     )
+
+
+def judged_in_play(inputs: Inputs) -> dict[str, dict[str, int]]:
+    """Return how many conversations were lost to whoever judged them as they were played.
+
+    Returns:
+        One entry, as of a judge's verdicts; none where nothing was lost.
+    """
+    lost = inputs.sessions.left_out.get(Status.JUDGE_FAILURE.value, 0)
+    counts = {SCORED: len(inputs.sessions.sessions), FAILED: lost}
+    return {"judge while playing": counts} if lost else {}
 
 
 class _Nobody:
@@ -252,6 +282,13 @@ def _spent(lines: Sequence[Stored]) -> dict[str, Any]:
     return {**states(lines), **cost(lines)}
 
 
+def _left_out(inputs: Inputs) -> dict[str, int]:
+    """Return what no suite saw of either side, by reason."""
+    people = inputs.people.left_out if inputs.people else {}
+    whole = {**inputs.sessions.left_out, **{f"people: {k}": n for k, n in people.items()}}
+    return {reason: n for reason, n in whole.items() if n}
+
+
 def _told(found: SessionSet) -> dict[str, Any]:
     return {
         "source": found.name,
@@ -259,6 +296,14 @@ def _told(found: SessionSet) -> dict[str, Any]:
         "files": dict(found.hashes),
         **({"training_allowed": found.training_allowed} if found.training_allowed else {}),
     }
+
+
+def _warnings_in_play(inputs: Inputs) -> list[str]:
+    for told in judged_in_play(inputs).values():
+        asked = sum(told.values())
+        if told[FAILED] > MOST_ERRORS * asked:
+            return [f"judge_errors: {told[FAILED]} of {asked} conversations lost to their judge"]
+    return []
 
 
 def _warnings(lines: Sequence[Stored]) -> list[str]:

@@ -38,7 +38,7 @@ MEASURES: Mapping[str, tuple[str, Callable[[Session, Tokens], float]]] = {
     "distinct_1": ("", lambda _, tokens: stats.distinct_n(tokens, 1)),
     "distinct_2": ("", lambda _, tokens: stats.distinct_n(tokens, 2)),
     "words_per_turn": ("words", lambda session, tokens: len(tokens) / len(session.said)),
-    "turns": ("turns", lambda session, _: float(len(session.said))),
+    "turns": ("user turns", lambda session, _: float(len(session.said))),
 }
 """Measure of a conversation -> its unit, and how it is made."""
 _POOLED: Mapping[str, Callable[[Tokens], float]] = {

@@ -84,9 +84,11 @@ class MirrorBench:
     facts = SuiteFacts(
         name=NAME,
         title="the simulated user beside the real one on the same conversation, calibrated",
-        needs=("people", "judge"),
+        needs=("judge",),
+        adds=("people",),
         source="MirrorBench (arXiv 2601.08118)",
         license="code and scores Apache-2.0; dialogues by their own terms",
+        corpora=("mirrorbench",),
         options={
             "samples": "verdicts per question (default 3)",
             "controls": "pairs judged against themselves for the anchors, at most (default 50)",

@@ -9,7 +9,7 @@ from typing import Any
 
 from mimesim.bench.suites.base import Simulation
 from mimesim.bench.suites.questions import own_people
-from mimesim.bench.suites.replay import replay
+from mimesim.bench.suites.replay import check_reader, replay
 from mimesim.bench.suites.sessions import Session, SessionSet, read_sessions
 from mimesim.envs.conversation import tasks_of
 from mimesim.errors import UsageError
@@ -68,7 +68,13 @@ def play_goals(asked: Simulation, tasks: Sequence[str], *, turns: int) -> RunSum
     people = _people(asked, tasks)
     scenarios = [_scenario(one, turns) for one in people.sessions if one.goal.strip()]
     if not scenarios:
-        raise UsageError("nobody's goal is known", where=people.name, expected="goals of people")
+        raise UsageError(
+            "nobody's goal is known",
+            where=people.name,
+            expected="a `goal` beside the turns of each conversation",
+            mend="without goals the user can write in these conversations instead: mimesim bench "
+            "simulate turing-rl --human FILE --out out/replay, then --episodes out/replay",
+        )
     return play_scenarios(scenarios, asked, own=not asked.people)
 
 
@@ -76,9 +82,12 @@ def play_places(asked: Simulation, tasks: Sequence[str]) -> RunSummary:
     """Let the user write at every place where a person wrote; see `bench.suites.replay`.
 
     Raises:
-        UsageError: an unknown user, or a folder of another run.
+        UsageError: an unknown user, a scripted one in real people's talks, or a folder of another
+            run.
     """
     user = make_user(asked.user, options=asked.user_options)
+    if asked.people:
+        check_reader(user)
     config = EngineConfig(seed=asked.seeds[0], concurrency=asked.concurrency)
     try:
         return replay(

@@ -22,7 +22,7 @@ from mimesim.dialogue.types import Role
 from mimesim.envs.packs import SPLITS
 from mimesim.envs.tasks.load import load_rows
 from mimesim.errors import DataError
-from mimesim.judges.base import Judge, JudgeRequest, JudgeResult, Rule, Verdict
+from mimesim.judges.base import Failed, Judge, JudgeRequest, JudgeResult, Rule, Verdict
 from mimesim.judges.stored import Stored, Work
 from mimesim.results.suite import FloorRow, Metric, PerKey, SuiteScore
 from mimesim.results.values import Estimate
@@ -41,8 +41,10 @@ class Question:
     Attributes:
         kind: names the template `judge/<kind>`, and what the verdict is stored as.
         inputs: what the judge reads, JSON values; public text only.
-        then: the question that follows from the answer; the verdict is that of the last one.
+        then: the question that follows from the answer, or why the answer leads to none; the
+            verdict is that of the last one.
         later: kinds of the questions that follow; another prompt of theirs is another question.
+        verdict: schema of the last one; None = the own.
         order, sample: see `judges.stored.Stored`.
     """
 
@@ -51,8 +53,9 @@ class Question:
     inputs: Mapping[str, Any]
     schema: type[BaseModel]
     rule: Rule | None = None
-    then: Callable[[Any], Question] | None = None
+    then: Callable[[Any], Question | Failed] | None = None
     later: tuple[str, ...] = ()
+    verdict: type[BaseModel] | None = None
     order: str = ""
     sample: int = 0
 
@@ -69,7 +72,15 @@ class Question:
         async def ask() -> JudgeResult[Any]:
             return await _answer(self, judge, seed)
 
-        return Work(self.item, self.kind, self.text_key, ask, order=self.order, sample=self.sample)
+        return Work(
+            self.item,
+            self.kind,
+            self.text_key,
+            ask,
+            order=self.order,
+            sample=self.sample,
+            schema=self.verdict or self.schema,
+        )
 
 
 async def _answer(question: Question, judge: Judge, seed: int) -> JudgeResult[Any]:
@@ -84,13 +95,17 @@ async def _answer(question: Question, judge: Judge, seed: int) -> JudgeResult[An
             seed=own,
             trial=asked.sample,
             rule=asked.rule,
+            take="last",
         )
         result = await judge.judge(request)
         raw = f"{raw}\n{result.raw}" if raw else result.raw
         usage = result.usage if usage is None else usage + result.usage
         if not isinstance(result, Verdict) or asked.then is None:
             return replace(result, raw=raw, usage=usage)
-        asked = asked.then(result.value)
+        following = asked.then(result.value)
+        if isinstance(following, Failed):
+            return replace(following, raw=raw, usage=usage)
+        asked = following
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +129,20 @@ class Judged:
         return [(question, value) for question, value in found if question.kind == kind]
 
 
-def judged(questions: Sequence[Question], verdicts: Sequence[Stored]) -> Judged:
+def judged(
+    questions: Sequence[Question], verdicts: Sequence[Stored], *, needed: bool = True
+) -> Judged:
     """Join stored verdicts to their questions; of several on one question the last counts.
 
     Verdicts on other texts, e.g. of an older run in the same file, belong to no question.
 
+    Args:
+        questions: of a suite.
+        verdicts: of a judge.
+        needed: whether there is nothing to score without an answer.
+
     Raises:
-        DataError: there are questions, and not one of them has a verdict.
+        DataError: an answer is needed, and not one of the questions has a verdict.
     """
     known = {(v.item, v.kind, v.text_key, v.order, v.sample): v for v in verdicts}
     keys = [(q.item, q.kind, q.text_key, q.order, q.sample) for q in questions]
@@ -131,7 +153,7 @@ def judged(questions: Sequence[Question], verdicts: Sequence[Stored]) -> Judged:
         for place in range(len(questions))
         if place not in values
     )
-    if questions and not values:
+    if needed and questions and not values:
         reasons = ", ".join(f"{reason}: {n}" for reason, n in sorted(lost.items()))
         raise DataError(
             f"none of {len(questions)} questions has a verdict ({reasons})",

@@ -40,6 +40,8 @@ from mimesim.users.base import User, UserRequest, UserSource
 
 NAME = "replay"
 _GOAL = "Talk to the other person as people do."
+_BLIND = "scripted"
+"""Users of this kind say a part of their own and do not read what was said before."""
 SPEC = GymSpec(
     name=NAME,
     choices=(Choice.ACTION,),
@@ -84,6 +86,21 @@ def cast_of(user: UserSource) -> Cast:
         return Replay(user)
 
     return Cast(_Recorded(), make, get_format("plain"), user)
+
+
+def check_reader(user: UserSource) -> None:
+    """Refuse a user who does not read what the two people said: its words would answer nothing.
+
+    Raises:
+        UsageError: a scripted user.
+    """
+    if user.identity.kind == _BLIND:
+        raise UsageError(
+            f"{user.identity.name} cannot write in people's conversations: a script does not read "
+            "what was said before",
+            expected="a user that reads, e.g. --user roleplay:<model>",
+            mend="for a script, compare conversations of its own: --episodes <run> --human <file>",
+        )
 
 
 def plan_of(tasks: Sequence[Task], cast: Cast, people: SessionSet, *, seed: int) -> Plan:

@@ -31,6 +31,8 @@ from mimesim.rollout.store import Paths
 
 NEUTRAL = "neutral"
 """The kind of people without a behavior."""
+_LARGEST = 2.0**53
+"""Up to here a number of a file is whole or not without doubt."""
 PEOPLE = "people"
 """Who the user of a human dialogue is, where no name is known."""
 
@@ -98,6 +100,7 @@ class SessionSet:
         training_allowed: whether its terms allow training; `no` sets are for scoring only.
         seeds: run seeds of a simulation.
         hashes: file -> fingerprint of what was read.
+        corpus: whose format it has; empty = native episodes.
     """
 
     name: str
@@ -107,6 +110,7 @@ class SessionSet:
     training_allowed: str = ""
     seeds: tuple[int, ...] = ()
     hashes: Mapping[str, str] = field(default_factory=dict)
+    corpus: str = ""
 
     @property
     def user(self) -> str:
@@ -123,6 +127,11 @@ class SessionSet:
         found = {one.key: one for one in self.sessions}
         whole = len(found) == len(self.sessions)
         return found if whole else {one.id: one for one in self.sessions}
+
+    def shared(self, other: SessionSet | None) -> int:
+        """Return how many conversations the other set has too, word for word and by id."""
+        own = {(one.id, one.turns) for one in self.sessions}
+        return sum((one.id, one.turns) in own for one in (other.sessions if other else ()))
 
     def where(self, **wanted: Any) -> SessionSet:
         """Return the part whose fields equal `wanted`, e.g. `trial=0`."""
@@ -286,12 +295,15 @@ def _of_people(dialogues: Iterable[HumanDialogue], source: str, info: CorpusInfo
         lost,
         simulated=info.simulated or any(one.outcome.get("simulated") is True for one in kept),
         training_allowed=info.training_allowed,
+        corpus=info.name,
     )
 
 
 def _human(dialogue: HumanDialogue, info: CorpusInfo) -> Session:
     outcome = dialogue.outcome
-    reward = outcome.get("reward")
+    reward, trial = (_number(dialogue, name) for name in ("reward", "trial"))
+    if trial is not None and trial != int(trial):
+        raise _unfit(dialogue, "trial")
     success = outcome.get("success")
     simulated = info.simulated or outcome.get("simulated") is True
     return Session(
@@ -301,13 +313,30 @@ def _human(dialogue: HumanDialogue, info: CorpusInfo) -> Session:
         ),
         task=str(outcome.get("task", "")),
         person=dialogue.user_key,
-        trial=int(outcome.get("trial") or 0),
+        trial=int(trial or 0),
         success=success if isinstance(success, bool) else None,
-        reward=float(reward) if isinstance(reward, int | float) else None,
+        reward=reward,
         goal=dialogue.goal,
         user=f"{info.name} users" if simulated else PEOPLE,
         outcome=outcome,
         about=dialogue.hidden,
+    )
+
+
+def _number(dialogue: HumanDialogue, name: str) -> float | None:
+    value = dialogue.outcome.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise _unfit(dialogue, name)
+    return float(value)
+
+
+def _unfit(dialogue: HumanDialogue, name: str) -> DataError:
+    return DataError(
+        f"outcome.{name} is {dialogue.outcome.get(name)!r}",
+        where=f"conversation {dialogue.id}",
+        expected="a whole number" if name == "trial" else "a finite number",
     )
 
 

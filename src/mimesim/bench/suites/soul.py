@@ -54,7 +54,7 @@ class Soul:
     facts = SuiteFacts(
         name="soul",
         title="SOUL-Index: 27 files on five axes, judged as they are played",
-        needs=("data", "partner"),
+        adds=("data", "partner"),
         source="arXiv 2605.20506 (Ditto), 2606.14199 (OdysSim), 2610.09484 (MIMESIS)",
         license="not verified; parts from Enron, WildChat, Reddit, YouTube, Amazon, Eedi: load only",
         options={
@@ -314,7 +314,8 @@ def _warnings(inputs: Inputs, missing: Sequence[str], axis_map: str, sign: Sign)
     found = []
     if missing:
         found.append(
-            "not measured, so every mean is of other files than in print: " + ", ".join(missing)
+            f"{len(FILES) - len(missing)} of {len(FILES)} files measured, so every mean is of other "
+            "files than in print; not measured: " + ", ".join(missing)
         )
     if "rule" in _judges(inputs).split(", "):
         found.append("judged by rules: no number compares with a published one")

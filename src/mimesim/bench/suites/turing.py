@@ -83,7 +83,8 @@ class Turing:
     facts = SuiteFacts(
         name=NAME,
         title="how often a judge finds the person beside the simulated user",
-        needs=("people", "judge"),
+        needs=("judge",),
+        adds=("people",),
         source="SimulatorArena (arXiv 2510.05444); distance as in MIMESIS",
         options={
             "both_orders": "judge every pair in both orders (default false)",

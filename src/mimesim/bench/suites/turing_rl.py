@@ -82,8 +82,10 @@ class TuringRL:
         name=NAME,
         title="next messages graded beside the person's own, on a scale of 1 to 7",
         needs=("judge",),
+        adds=("people",),
         source="Turing-RL (arXiv 2606.19336)",
         license="PRISM: human text CC BY 4.0, model text CC BY-NC 4.0",
+        corpora=("prism",),
         options={"rows": "rows of the task turing (default: our own invented ones)"},
         plays={},
     )

@@ -7,6 +7,7 @@ with the stated intent, naturalness.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -109,6 +110,12 @@ class UserLM:
         },
     )
 
+    def check_data(self, data: str) -> Mapping[str, str]:
+        """Return how many rows of each kind there are; see `base.ChecksData`."""
+        rows = load_rows("userllm", place=data, split="test").tasks
+        kinds = Counter(str(one.public.get("kind", one.hidden.get("kind"))) for one in rows)
+        return {"rows": str(len(rows)), **{kind: str(n) for kind, n in sorted(kinds.items())}}
+
     def works(self, inputs: Inputs, judge: Judge) -> Iterable[Work]:
         """Return who wrote each message, and whether questions were kept; see `Suite.works`."""
         _, questions = _planned(inputs)
@@ -117,7 +124,7 @@ class UserLM:
     def score(self, inputs: Inputs) -> SuiteScore:
         """Return those of the six metrics that the items allow; see `Suite.score`."""
         items, questions = _planned(inputs)
-        asked = judged(questions if inputs.verdicts else (), inputs.verdicts)
+        asked = judged(questions if inputs.verdicts else (), inputs.verdicts, needed=False)
         by_id = {one.id: one for one in items}
         metrics = [*_counted(items, inputs), *_judged(asked, by_id, inputs)]
         overlaps = _overlaps(items)

@@ -17,7 +17,7 @@ from typing import Any
 from mimesim.corpora.base import CorpusInfo, Format, HumanDialogue
 from mimesim.corpora.formats.chats import stripped
 from mimesim.corpora.formats.normalized import convert_normalized, is_normalized
-from mimesim.corpora.formats.openai_messages import convert_messages, messages_of
+from mimesim.corpora.formats.openai_messages import convert_messages, messages_of, raw_messages
 
 INFO = CorpusInfo(
     name="own",
@@ -54,4 +54,4 @@ def _claims(value: Any) -> bool:
     )
 
 
-FORMAT = Format(info=INFO, convert=_convert, claims=_claims)
+FORMAT = Format(info=INFO, convert=_convert, claims=_claims, messages=raw_messages)

@@ -2,8 +2,8 @@
 
 Arguments are chosen by name from the signature: `messages` (the public history in OpenAI form) or
 one of `message`, `input`, `text` (the last user text), and any of the optional names below. A
-signature that cannot be served is found before anything runs. Functions run in a worker thread,
-coroutines in the loop; what they raise is the agent's failure, never somebody's words.
+signature that cannot be served is found before anything runs. Functions run in a thread, coroutines
+in the loop (`users.calling`); what they raise is the agent's failure, never somebody's words.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from mimesim.envs.agents.answers import read_answer
 from mimesim.envs.agents.prompting import system_text
 from mimesim.envs.base import Agent, AgentMove, AgentSource, AgentView, GymSpec, Task, profile_of
 from mimesim.envs.load import NO_GYM, gym_spec
-from mimesim.errors import AgentError, EpisodeError, UnknownNameError, UsageError
+from mimesim.errors import AgentError, UnknownNameError, UsageError
+from mimesim.users.calling import call
 
 HISTORY = "messages"
 LAST_TEXT = ("message", "input", "text")
@@ -129,11 +131,20 @@ class CallableAgents:
         self._target = target
         self._format = action_format
         self._plan = plan_arguments(_function(target, name), name)
+        if inspect.isclass(target):
+            _refuse_needs(target, name)
 
     def start(self, *, task: Task, seed: int, key: str) -> Agent:
-        """Make the agent of one conversation."""
+        """Make the agent of one conversation.
+
+        Raises:
+            AgentError: the class could not be made.
+        """
         name = self.identity.name
-        made = self._target() if inspect.isclass(self._target) else self._target
+        try:
+            made = self._target() if inspect.isclass(self._target) else self._target
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            raise AgentError(f"{type(error).__name__}: {error}") from error
         spec = gym_spec(task.gym, profile_of(task))
         call = Call(_function(made, name), self._plan, key, copy.deepcopy(dict(task.public)))
         return CallableAgent(call, self._format, spec)
@@ -153,6 +164,21 @@ def _function(target: Any, name: str) -> Callable[..., Any]:
     if found is None and not callable(target):
         raise UsageError(f"agent {name!r} is no callable and has no method 'reply'")
     return found or target  # type: ignore[no-any-return]
+
+
+def _refuse_needs(kind: type, name: str) -> None:
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except (TypeError, ValueError):  # of a built-in one nothing is known
+        return
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    for parameter in parameters:
+        if parameter.default is parameter.empty and parameter.kind not in variadic:
+            raise UsageError(
+                f"agent {name!r}: the class needs {parameter.name!r} to be made",
+                expected="a class that is made without arguments, anew for each conversation",
+                mend="give it a default, or name an object or a function",
+            )
 
 
 def _own_call(kind: type) -> Callable[..., Any] | None:
@@ -199,15 +225,7 @@ class Call:
             "tools": copy.deepcopy(list(tools)),
         }
         arguments = {name: values[name] for name in self.plan.names}
-        try:
-            if inspect.iscoroutinefunction(self.function):
-                return await self.function(**arguments)
-            answer = await asyncio.to_thread(self.function, **arguments)
-            return await answer if inspect.isawaitable(answer) else answer
-        except EpisodeError:
-            raise
-        except (Exception, SystemExit) as error:  # an agent ends its own episode, never the run
-            raise AgentError(f"{type(error).__name__}: {error}") from error
+        return await call(partial(self.function, **arguments), AgentError)
 
 
 class CallableAgent:

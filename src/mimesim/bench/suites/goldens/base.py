@@ -128,7 +128,8 @@ def _given(
         if not file:
             return judge(compute())
         if data is None:
-            return Outcome("skipped", reason=f"needs {file}: name the data folder by --data")
+            what = "the development data" if file == "." else file
+            return Outcome("skipped", reason=f"needs {what}: name the data folder by --data")
         path = data / file
         if not path.exists():
             return Outcome("skipped", reason=f"{path} does not exist")

@@ -10,7 +10,7 @@ from mimesim import jsonio, seeds
 from mimesim.bench.suites.difficulty import FROZEN, frozen_difficulty, task_key
 from mimesim.bench.suites.goldens.base import Check, holds, numbers
 from mimesim.bench.suites.usi import published
-from mimesim.stats import NullEce, difficulty_bin, ece, null_ece, pass_k
+from mimesim.stats import Design, NullEce, difficulty_bin, ece, null_ece, pass_k
 from mimesim.stats.correlations import pearson
 
 RUNS = "tau_bench/gpt4o_airline_trajectories.jsonl"
@@ -102,7 +102,7 @@ def _bounded() -> str:
 
 def _null(runs: int, batches: int, domain: str) -> NullEce:
     rates = [rate for task, rate in frozen_difficulty().items() if task.startswith(domain)]
-    return null_ece(rates, runs=runs, batches=batches)
+    return null_ece(rates, Design.full(runs, batches, len(rates)))
 
 
 def _nulls() -> dict[str, float | None]:

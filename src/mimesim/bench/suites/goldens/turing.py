@@ -79,7 +79,10 @@ def _printed() -> str:
     wrong += [
         row.subject for row in references("turing-rl") if abs(sum(row.values.values()) - 100) > 0.15
     ]
-    return f"{', '.join(wrong) or 'none'} of {len(references('turing') + references('turing-rl'))}"
+    rows = len(references("turing") + references("turing-rl"))
+    return f"{rows - len(wrong)} of {rows} agree with themselves" + "".join(
+        f", not {w}" for w in wrong
+    )
 
 
 CHECKS: list[Check] = [
@@ -137,5 +140,5 @@ CHECKS: list[Check] = [
         },
         _ratings,
     ),
-    holds("turing/printed tables", "none of 25", _printed),
+    holds("turing/printed tables", "25 of 25 agree with themselves", _printed),
 ]

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from mimesim.bench.suites.questions import Question
 from mimesim.errors import DataError
-from mimesim.judges.base import Prose
+from mimesim.judges.base import Failed, Prose
 from mimesim.judges.pairwise import Order
 from mimesim.stats.texts import words
 
@@ -46,6 +46,17 @@ class Five(BaseModel):
 
 SIDES = tuple(Five.model_fields)
 """D1 to D5."""
+_TREATED = tuple(
+    re.compile(words_of_side, re.IGNORECASE)
+    for words_of_side in (
+        r"\b(?:temper|persona|affect|emotion|mood|tone|patien|friendl|attitude)",
+        r"\b(?:writ|linguis|style|spell|punctuat|grammar|wording|formal)",
+        r"\b(?:know|technical|competen|expert|terms)",
+        r"\b(?:exchang|interact|inform|data|volunteer|ask)",
+        r"\b(?:course|pac(?:e|ing)|sequenc|order|steps?\b)",
+    )
+)
+"""Words by which a comparison shows that it treats a side; ours and those of the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,9 @@ def question(
     def told(_: Mapping[str, Any]) -> dict[str, Any]:
         return {"text": "; ".join(f"{k}: {v}" for k, v in _compared(human, synthetic).items())}
 
-    def read(found: Prose) -> Question:
+    def read(found: Prose) -> Question | Failed:
+        if not all(side.search(found.text) for side in _TREATED):
+            return Failed("the comparison does not treat all five sides")
         return Question(
             item,
             FORMAT,
@@ -117,6 +130,7 @@ def question(
         rule=told,
         then=read,
         later=(FORMAT,),
+        verdict=Five,
         order=order.value,
         sample=sample,
     )

@@ -23,7 +23,6 @@ from mimesim.bench.suites.questions import (
     Told,
     estimate,
     judged,
-    number,
     record,
     shown,
 )
@@ -48,7 +47,7 @@ from mimesim.judges.stored import Work
 from mimesim.results.suite import Metric, PerKey, SuiteScore
 from mimesim.results.values import Estimate
 from mimesim.rollout.engine import RunSummary
-from mimesim.stats import mean_ci, rate_ci
+from mimesim.stats import Interval, mean_ci, rate_ci
 from mimesim.stats.correlations import sample_deviation
 
 NAME = "realusersim"
@@ -94,7 +93,8 @@ class RealUserSim:
     facts = SuiteFacts(
         name=NAME,
         title="is the simulated user the same person as the one it imitates (PT3)",
-        needs=("judge", "partner", "data"),
+        needs=("judge",),
+        adds=("partner", "data"),
         source="RealUserSim (arXiv 2605.20204), data set Salesforce/RealUserSim",
         license="ODC-BY (paper text CC BY-NC-SA 4.0); for measurement, never for training",
         options={
@@ -125,14 +125,13 @@ class RealUserSim:
             item: hits for (item, order), hits in found.items() if order == Order.REFERENCE_FIRST
         }
         failed = sum(excluded.get(k, 0) + inputs.sessions.left_out.get(k, 0) for k in FAILURES)
-        metrics = index(
-            first, {item: one.person for item, (one, _) in played.items()}, inputs.draws
-        )
-        metrics += [_strict(first, failed), *_behavior(list(played.values()))]
+        persons = {item: played[item][0].person for item in first}
+        metrics = index(first, persons, inputs.draws)
+        metrics += [_strict(first, persons, failed, inputs.draws)]
+        metrics += _behavior(list(played.values()))
         metrics += _swapped(found)
-        clusters = {item: played[item][0].person for item in first}
         by_key = {
-            "FI": PerKey({i: 20.0 * sum(hits) for i, hits in first.items()}, clusters),
+            "FI": PerKey({i: 20.0 * sum(hits) for i, hits in first.items()}, persons),
         }
         prompts = {
             key: seeds.file_fingerprint(Path(path))
@@ -245,10 +244,7 @@ def index(
 
     def metric(name: str, values: Mapping[str, float]) -> Metric:
         listed = list(values.values())
-        if set(listed) <= {0.0, 1.0}:  # alike answers are no certainty
-            interval = rate_ci([bool(v) for v in listed], clusters, seed=SEED, draws=draws)
-        else:
-            interval = mean_ci(listed, clusters, seed=SEED, draws=draws)
+        interval = _share(listed, clusters, draws)
         trials: dict[str, list[float]] = {}
         for item, value in values.items():
             trials.setdefault(item.rpartition("#")[2], []).append(100 * value)
@@ -266,10 +262,22 @@ def index(
     return metrics
 
 
-def _strict(found: Mapping[str, Sequence[bool]], failed: int) -> Metric:
-    hits, n = sum(sum(five) for five in found.values()), len(found) + failed
-    value = number(100 * hits / (len(asking.SIDES) * n), n, "failed simulations count 0")
-    return Metric("FI_strict", value, "%", "higher", "cases", note=f"{failed} failed")
+def _share(values: Sequence[float], clusters: Sequence[str], draws: int) -> Interval:
+    if set(values) <= {0.0, 1.0}:  # alike answers are no certainty
+        return rate_ci([bool(value) for value in values], clusters, seed=SEED, draws=draws)
+    return mean_ci(values, clusters, seed=SEED, draws=draws)
+
+
+def _strict(
+    found: Mapping[str, Sequence[bool]], person: Mapping[str, str], failed: int, draws: int
+) -> Metric:
+    """Return FI with failed simulations at 0; each of these stands for a person of its own."""
+    shares = [sum(hits) / len(hits) for hits in found.values()] + [0.0] * failed
+    clusters = [person[item] for item in found] + [f"failed {place}" for place in range(failed)]
+    interval = _share(shares, clusters, draws)
+    return Metric(
+        "FI_strict", estimate(interval, 100), "%", "higher", "cases", note=f"{failed} failed"
+    )
 
 
 def _behavior(played: Sequence[tuple[Case, Session]]) -> list[Metric]:

@@ -16,6 +16,7 @@ from mimesim.envs.tasks.answers import likeness
 from mimesim.envs.tasks.arena import Features, Likert
 from mimesim.envs.tasks.sim_doc import Rating
 from mimesim.errors import DataError
+from mimesim.judges.base import Failed
 from mimesim.stats.texts import words
 
 INTERACTION = "arena.interaction"
@@ -25,6 +26,8 @@ WRITING_LIKE = "tasks/arena_writing"
 INTERACTION_LIKE = "tasks/arena_interaction"
 TRAITS = "tasks/arena_features"
 DOC = "doc"
+_COPIED = 0.6
+"""Least share of a text's words that the conversation holds."""
 
 
 class Interaction(BaseModel):
@@ -61,7 +64,9 @@ def rating_questions(pair: Pair) -> list[Question]:
 def _document_question(pair: Pair, transcript: list[dict[str, str]]) -> Question:
     """Ask for the text first, then rate it."""
 
-    def rate(found: Document) -> Question:
+    def rate(found: Document) -> Question | Failed:
+        if not _stands_in(found.document, transcript):
+            return Failed("the text is not one of the conversation")
         about = pair.person.about
         inputs = {
             "kind": str(about.get("type") or "text"),
@@ -85,7 +90,15 @@ def _document_question(pair: Pair, transcript: list[dict[str, str]]) -> Question
         rule=lambda inputs: {"document": _longest(inputs["transcript"])},
         then=rate,
         later=(RATE_DOCUMENT,),
+        verdict=Rating,
     )
+
+
+def _stands_in(document: str, transcript: Sequence[Mapping[str, str]]) -> bool:
+    """Tell whether most words of a text were said; what a judge says of itself mostly was not."""
+    told = words(document)
+    known = {word for turn in transcript for word in words(turn["text"])}
+    return bool(told) and sum(word in known for word in told) >= _COPIED * len(told)
 
 
 def likeness_questions(pair: Pair) -> list[Question]:

@@ -96,9 +96,11 @@ class SimArena:
     facts = SuiteFacts(
         name=NAME,
         title="do ratings in simulated dialogues follow people's, and how alike are the users",
-        needs=("people", "judge"),
+        needs=("judge",),
+        adds=("people",),
         source="SimulatorArena (arXiv 2510.05444)",
         license="MIT; problem texts of the MATH set are left out and must stay out",
+        corpora=("simulatorarena",),
         options={
             "parts": "what is asked: " + ",".join(PARTS),
             "features": "file of people's traits (default: those of the conversations, if any)",

@@ -2,7 +2,7 @@
 
 Matching has no time limit in Python, and which patterns explode cannot be read off them simply:
 repeats inside repeats are harmless where they cannot trade letters. So every pattern is tried on
-texts that drive the bad ones mad, made of its own letters, in a child process with a time limit.
+texts that drive the bad ones mad, made of its own letters and of what its repeats match, in a child process with a time limit.
 
     python -m mimesim.bench.suites.usi.bounded < patterns.json     the child
 """
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from mimesim import jsonio
+from mimesim.bench.suites.usi.examples import repeated
 
 SECONDS = 0.5
 """Most CPU time for all texts of one pattern; sound ones need a hundredth of it as a rule."""
@@ -61,6 +62,8 @@ def attacks(pattern: str) -> Iterator[str]:
         yield unit * times + end
         if start and times < _LONG:
             yield f"{start} " + unit * times + end
+    for (before, unit), times, end in itertools.product(repeated(pattern), _REPEATS, _ENDINGS):
+        yield before + unit * times + end
 
 
 def main() -> None:

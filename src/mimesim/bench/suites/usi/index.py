@@ -89,14 +89,18 @@ def measure_all(sessions: SessionSet, lexicon: Lexicon, mode: Mode) -> MeasuredS
         else:
             key = task_key(one.task or one.id)
             cluster = key if one.task else one.cluster
-            rows.append(Measured(key, cluster, one.trial, row, _success(one)))
+            rows.append(Measured(key, cluster, one.trial, row, _success(one, mode)))
     return MeasuredSet(tuple(rows), dict(lost))
 
 
-def _success(session: Session) -> float | None:
-    if session.reward is not None:
-        return float(session.reward > 0)
-    return None if session.success is None else float(session.success)
+def _success(session: Session, mode: Mode) -> float | None:
+    """Return 1, 0 or None; any reward counts only in `compat`, or where nothing else is known."""
+    told = session.success if mode == "fixed" else None
+    if told is None and session.reward is not None:
+        told = session.reward > 0
+    if told is None:
+        told = session.success
+    return None if told is None else float(told)
 
 
 @dataclass(frozen=True, slots=True)

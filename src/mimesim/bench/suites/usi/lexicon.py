@@ -204,10 +204,18 @@ def _entry(value: Any, where: str) -> Entry:
         raise _wrong("an empty pattern would match everything", where, "a text")
     if value["type"] == "regex":
         try:
-            re.compile(text)
+            compiled = re.compile(text)
         except (re.error, OverflowError, RecursionError) as error:
             raise _wrong(f"not a regular expression: {error}", where, "Python's re") from error
+        if all(compiled.match(one) for one in _UNLIKE):
+            raise _wrong(
+                f"the pattern {text[:60]!r} matches everything", where, "what tells turns apart"
+            )
     return Entry(value["type"], text)
+
+
+_UNLIKE = ("", "a", "7", " ", "?\n")
+"""What no pattern of use matches all of."""
 
 
 def _check_patterns(detectors: Mapping[str, Detector], where: str) -> None:

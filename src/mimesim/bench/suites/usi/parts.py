@@ -12,13 +12,20 @@ from mimesim.bench.suites.usi.scoring import Against
 from mimesim.errors import ConfigError
 from mimesim.results.suite import FloorRow, Metric, PerKey
 from mimesim.results.values import Estimate
-from mimesim.stats import null_ece
+from mimesim.stats import NULL_RANGE, null_ece
 
 Way = Literal["higher", "lower", "nearer", "none"]
 _SCALES: Mapping[str, tuple[str, Way]] = {"ECE": ("", "lower")}
 _BIASED = {
     "ECE": "resampled tasks bias it upwards: read it beside the perfect simulator",
     "USI5": "resampled tasks bias it downwards: read it beside people or runs of one user",
+}
+_ABOUT = {
+    "D1": "courtesy and form",
+    "D2": "how information is given",
+    "D3": "questions and certainty",
+    "D4": "emotion and changes of plan",
+    "D1s": "of D1 what needs no word list",
 }
 RARE = 5
 """Hits below which a rate of a side swings the index."""
@@ -29,7 +36,12 @@ def index_metrics(found: Against, eval_: Sequence[float]) -> list[Metric]:
     metrics = []
     for name in index.SCORES:
         spread = f"sd over {found.shape[1]} batches {found.spread[name]:.3g}"
-        notes = (spread if found.shape[1] > 1 else "", _BIASED.get(name, ""))
+        scored = found.scores[name].value is not None
+        notes = (
+            _ABOUT.get(name, ""),
+            spread if scored and found.shape[1] > 1 else "",
+            _BIASED.get(name, "") if scored else "",
+        )
         unit, way = _SCALES.get(name, ("points", "higher"))
         note = "; ".join(filter(None, notes))
         metrics.append(Metric(name, found.scores[name], unit, way, note=note))
@@ -55,8 +67,10 @@ def feature_metric(
     """Return a feature of the user; `ours` and `theirs` are hits by feature, few of them are told."""
     one = FEATURES[NAMES.index(name)]
     sides = [side[name] for side in (ours, theirs) if side is not None and name in side]
-    rare = bool(sides) and min(sides) < RARE
-    notes = [text for text in (note, f"rare: {min(sides)} hits" if rare else "") if text]
+    rare = f"rare: {min(sides)} hits" if sides and min(sides) < RARE else ""
+    if theirs is not None and sides and max(sides) == 0:
+        note, rare = "on neither side", ""
+    notes = [text for text in (note, rare) if text]
     way: Way = "none" if theirs is None else "nearer"
     return Metric(name, estimate, one.unit, way, note="; ".join(notes))
 
@@ -69,7 +83,7 @@ def plain_metrics(ours: MeasuredSet) -> list[Metric]:
     known = [one.success for one in ours.rows if one.success is not None]
     success = Estimate(100 * sum(known) / len(known) if known else None, n=len(known))
     return [
-        Metric("turns", Estimate(turns, n=n), "turns"),
+        Metric("turns", Estimate(turns, n=n), "turns", note="of both sides"),
         Metric("user_turns", Estimate(user_turns, n=n), "turns"),
         Metric("success", success, "%"),
     ]
@@ -82,10 +96,8 @@ def null_floor(
     theirs: MeasuredSet,
     difficulty: Mapping[str, float],
 ) -> list[FloorRow]:
-    """Return the calibration error of a perfect simulator of the same shape."""
-    kind = options.get("null", "difficulty")
-    if kind not in ("difficulty", "pooled"):
-        raise ConfigError(f"null is {kind!r}", where="suite usi", expected="difficulty or pooled")
+    """Return the calibration error of a perfect simulator that played the same tasks as often."""
+    kind = drawn_at(options)
     observed = found.scores["ECE"].value
     tasks = [task for task in found.tasks if task in difficulty]
     if observed is None or not tasks:
@@ -93,13 +105,29 @@ def null_floor(
     rates = scoring.pooled_rates(ours, theirs, tasks, difficulty) if kind == "pooled" else None
     null = null_ece(
         [difficulty[task] for task in tasks],
-        runs=found.shape[0],
-        batches=found.shape[1],
+        scoring.design_of(ours, theirs, tasks),
         rates=rates,
     )
-    share = null.share_at_least(observed)
-    note = f"sd {null.sd:.4f}; {100 * share:.1f} % of perfect simulators are at least this far off"
-    return [FloorRow("ECE", "perfect simulator", Estimate.of(null.interval), note)]
+    share = f"{null.share_at_least(observed):.1%} of perfect simulators are at least this far off"
+    if options.get("difficulty") == "self":  # bins of one side's luck: the other regresses
+        share = (
+            "bins are made from the user's own outcomes, so how many are this far off is unknown"
+        )
+    note = f"sd {null.sd:.4f}; {share}"
+    value = Estimate.of(null.interval)
+    return [FloorRow("ECE", "perfect simulator", value, note, NULL_RANGE)]
+
+
+def drawn_at(options: Mapping[str, Any]) -> str:
+    """Return whose rates the perfect simulator has.
+
+    Raises:
+        ConfigError: an unknown name.
+    """
+    kind = str(options.get("null", "difficulty"))
+    if kind not in ("difficulty", "pooled"):
+        raise ConfigError(f"null is {kind!r}", where="suite usi", expected="difficulty or pooled")
+    return kind
 
 
 def by_key(ours: MeasuredSet) -> dict[str, PerKey]:

@@ -12,7 +12,7 @@ from mimesim.bench.suites.usi.features import FEATURES
 from mimesim.bench.suites.usi.index import SCORES, Cells, MeasuredSet, Scores
 from mimesim.results.suite import FloorRow
 from mimesim.results.values import Estimate
-from mimesim.stats import CUTS, difficulty_bin
+from mimesim.stats import CUTS, Design, difficulty_bin
 from mimesim.stats.intervals import bounds, resampled_weights
 
 if TYPE_CHECKING:
@@ -157,8 +157,35 @@ def pair_floors(
         if all_:
             method = f"mean, least and most of {len(all_)} pairs"
             value = Estimate(sum(all_) / len(all_), min(all_), max(all_), len(names), method)
-            rows.append(FloorRow(score, name, value, f"least to most of {len(all_)} pairs"))
+            rows.append(FloorRow(score, name, value, covers=f"least to most of {len(all_)} pairs"))
     return tuple(rows)
+
+
+def design_of(ours: MeasuredSet, theirs: MeasuredSet, tasks: Sequence[str]) -> Design:
+    """Return how often each run and batch has a known end of each task."""
+    return Design(_known_ends(ours, tasks), _known_ends(theirs, tasks))
+
+
+def _known_ends(side: MeasuredSet, tasks: Sequence[str]) -> Array:
+    import numpy as np
+
+    run, place = ({key: i for i, key in enumerate(keys)} for keys in (side.runs, tasks))
+    found = np.zeros((len(run), len(place)), dtype=int)
+    for one in side.rows:
+        if one.key in place and one.success is not None:
+            found[run[one.run], place[one.key]] += 1
+    return found
+
+
+def success_rates(measured: MeasuredSet, least: int = 1) -> dict[str, float]:
+    """Return the success rate of every task with `least` known ends or more."""
+    outcomes: dict[str, list[float]] = {}
+    for one in measured.rows:
+        if one.success is not None:
+            outcomes.setdefault(one.key, []).append(one.success)
+    return {
+        task: sum(values) / len(values) for task, values in outcomes.items() if len(values) >= least
+    }
 
 
 def pooled_rates(
@@ -172,17 +199,6 @@ def pooled_rates(
             bins.setdefault(difficulty_bin(difficulty[one.key]), []).append(one.success)
     rates = {place: sum(values) / len(values) for place, values in bins.items()}
     return [rates.get(difficulty_bin(difficulty[task]), 0.0) for task in tasks]
-
-
-def own_difficulty(ours: MeasuredSet, least: int = 10) -> dict[str, float]:
-    """Return the success rate of every task that the measured runs played `least` times or more."""
-    outcomes: dict[str, list[float]] = {}
-    for one in ours.rows:
-        if one.success is not None:
-            outcomes.setdefault(one.key, []).append(one.success)
-    return {
-        task: sum(values) / len(values) for task, values in outcomes.items() if len(values) >= least
-    }
 
 
 def bin_sizes(tasks: Sequence[str], difficulty: Mapping[str, float]) -> list[int]:

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from mimesim.bench.suites.base import Inputs, SuiteFacts
-from mimesim.bench.suites.difficulty import frozen_difficulty, read_difficulty, task_key
+from mimesim.bench.suites.difficulty import (
+    FAR,
+    frozen_difficulty,
+    off_map,
+    read_difficulty,
+    task_key,
+)
 from mimesim.bench.suites.sessions import read_sessions
 from mimesim.bench.suites.usi import parts, published, scoring, survey
 from mimesim.bench.suites.usi.features import NAMES
@@ -35,7 +41,8 @@ _OPTIONS = {
     "verify": "the airline runs of tau-bench, on which a lexicon may prove to be the official one",
     "difficulty": "a map of task difficulties, or self; without it the frozen one of tau-bench",
     "survey": "the user's answers to the survey, one entry per conversation of the people",
-    "paired": "false compares all conversations where no task is common; no calibration then",
+    "paired": "true insists on common tasks, false compares all conversations; left out: by task "
+    "where any is common, else all, without calibration",
     "null": "difficulty (default) or pooled: success rates of the perfect simulator",
 }
 
@@ -180,7 +187,7 @@ def _difficulty(named: Any, ours: MeasuredSet) -> tuple[dict[str, float], tuple[
         return frozen_difficulty(), ()
     if named != "self":
         return read_difficulty(Path(str(named))), ()
-    found = scoring.own_difficulty(ours)
+    found = scoring.success_rates(ours, least=10)
     if not found:
         raise UsageError(
             "no task was played ten times or more with a known success",
@@ -204,16 +211,17 @@ def _beside(
     difficulty: Mapping[str, float],
     how: Resampling,
 ) -> _Part:
-    paired = inputs.options.get("paired", True)
-    if not isinstance(paired, bool):
-        raise ConfigError(f"paired is {paired!r}", where="suite usi", expected="true or false")
-    found = scoring.against(ours, theirs, difficulty, how) if paired else None
-    if found is None and paired:
+    wanted = inputs.options.get("paired")
+    if not isinstance(wanted, bool | None):
+        raise ConfigError(f"paired is {wanted!r}", where="suite usi", expected="true or false")
+    found = None if wanted is False else scoring.against(ours, theirs, difficulty, how)
+    paired = found is not None
+    if found is None and wanted:
         raise UsageError(
             "no task is common to both sides",
             where=f"{inputs.sessions.name} against {inputs.people.name if inputs.people else ''}",
             expected="conversations about the same tasks",
-            mend="--set paired=false compares all of them as they are; no calibration then",
+            mend="without --set paired=true all are compared as they are; no calibration then",
         )
     found = found or scoring.unpaired(ours, theirs, how)
     eval_ = _survey(inputs)
@@ -233,7 +241,33 @@ def _beside(
         "batches": found.shape[1],
         "bins": scoring.bin_sizes(found.tasks, difficulty),
     }
-    return _Part(tuple(metrics), tuple(floors), _missing(ours, theirs, found, paired=paired), told)
+    warnings = (
+        *_missing(ours, theirs, found, paired=paired),
+        *_doubts(inputs, found, (ours, theirs), difficulty),
+    )
+    return _Part(tuple(metrics), tuple(floors), warnings, told)
+
+
+def _doubts(
+    inputs: Inputs,
+    found: Against,
+    sides: tuple[MeasuredSet, MeasuredSet],
+    difficulty: Mapping[str, float],
+) -> list[str]:
+    """Return what makes one doubt the comparison, one warning each."""
+    told = []
+    same = inputs.sessions.shared(inputs.people)
+    if same:
+        told.append(f"{same} conversations stand on both sides, word for word")
+    if found.scores["ECE"].value is not None and parts.drawn_at(inputs.options) == "difficulty":
+        off = off_map(difficulty, *map(scoring.success_rates, sides))
+        if off > FAR:
+            told.append(
+                f"the difficulties are {100 * off:.0f} points or more from the success of both sides,"
+                " so ECE's perfect simulator is not one of these tasks; --set null=pooled draws it at"
+                " the rates seen"
+            )
+    return told
 
 
 def _survey(inputs: Inputs) -> list[float]:
@@ -262,7 +296,10 @@ def _missing(
             if lone:
                 told.append(f"{lone} tasks of {who} have no counterpart and are left out")
     else:
-        told.append("not paired by task: the tasks of the two sides may differ")
+        told.append(
+            "not paired by task: the tasks of the two sides may differ, so part of a distance "
+            "may be theirs"
+        )
     if found.scores["ECE"].value is None:
         told.append("no ECE and no USI5: no common task with a difficulty and known success")
     for side, who in _sides(ours, theirs):
