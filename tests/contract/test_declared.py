@@ -51,8 +51,8 @@ MODULES_OF = {
     "strands_evals": "strands-agents-evals",
 }
 """Module -> its distribution, where that is not installed here and bears another name."""
-CHECKOUTS = ("tau_bench", "tau2", "nemo_gym")
-"""Modules that no registry has; they come from a checkout, and who imports them says so."""
+CHECKOUTS = ("tau_bench", "tau2", "nemo_gym", "fastapi")
+"""Modules that come from a checkout, or with one (FastAPI with NeMo-Gym); who imports them says so."""
 
 
 def normal(name: str) -> str:

@@ -57,6 +57,7 @@ def test_shapes(raw: str, thought: str, text: str, complete: bool) -> None:
         "  two  \n",
         "<b>x</b>",
         "analysis of the bill, please",
+        "analysis_2.pdf is what you sent",
         "I think <this> is it",
         "",
     ],

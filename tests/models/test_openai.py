@@ -326,6 +326,15 @@ def test_a_hint_beyond_reason_shuts_the_door_for_no_longer_than_a_call_lasts() -
         assert asyncio.run(run(server.url)) == "here"
 
 
+def test_a_hint_beyond_reason_does_not_end_a_call_that_may_last() -> None:
+    async def ask(model: ChatModel) -> Completion:
+        async with asyncio.timeout(0.3):
+            return await model.chat(ASK, Sampling())
+
+    with StubServer([rate_limited(100_000)]) as server, pytest.raises(TimeoutError):
+        with_model(server.url, ask, budget_s=600)
+
+
 def test_retry_after_is_honored() -> None:
     with StubServer([rate_limited(0.3), "here"]) as server:
         assert say(server.url).text == "here"

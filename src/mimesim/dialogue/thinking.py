@@ -22,7 +22,7 @@ _TAG = re.compile(
     rf"[<\u25c1]\s*(?:(?P<close>/)\s*)?{_NAME}\s*(?:(?P<empty>/)\s*)?[>\u25b7]"
     # Channels of gpt-oss, whose marks many servers leave out: only the words of their names remain.
     r"|(?P<answer>assistantfinal|<\|channel\|>\s?final\s?<\|message\|>)"
-    r"|\A\s*(?:analysis|commentary)(?=\w)"
+    r"|\A\s*(?:analysis|commentary)(?=[^\W\d_])"
     r"|<\|channel\|>\s?(?:analysis|commentary)\b[^<>]{0,200}<\|message\|>",
     re.IGNORECASE,
 )  # no two neighboring unbounded runs: they would make it quadratic
