@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from mimesim.errors import DataError, UsageError
+from mimesim.errors import UsageError
 from mimesim.jsonio import read_json, write_json
+from mimesim.results.reading import read_record
 from mimesim.results.suite import FloorRow, Metric, ReferenceRow, SuiteScore
 
 SCHEMA = "mimesim.leaderboard/1"
@@ -96,18 +96,7 @@ class Leaderboard:
         Raises:
             DataError: missing, damaged or another kind of file.
         """
-        from pydantic import ValidationError  # heavy: only where a file enters
-
-        value = read_json(path)
-        if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-            raise DataError("not a leaderboard", where=str(path), expected=repr(SCHEMA))
-        try:
-            board: Leaderboard = _reader().validate_python({"tables": value.get("tables")})
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise DataError(f"{place}: {first['msg']}", where=str(path)) from error
-        return board
+        return read_record(cls, read_json(path), SCHEMA, what="leaderboard", where=str(path))
 
 
 def is_leaderboard(path: Path) -> bool:
@@ -265,10 +254,3 @@ def _table_warnings(
     if published and judges:
         told.append(f"our judge is {', '.join(judges)}; a published row had its own")
     return told
-
-
-@cache
-def _reader() -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Leaderboard)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from mimesim.errors import DataError
 from mimesim.jsonio import read_json, write_json
 from mimesim.results.matrix import Difference, GymAverages, LostCell, MatrixRow, Reference
+from mimesim.results.reading import read_record
 from mimesim.results.values import Estimate
 
 SCHEMA = "mimesim.record/1"
@@ -197,13 +196,7 @@ class RunRecord:
         Raises:
             DataError: another schema, a missing key or a value of the wrong type.
         """
-        schema = value.get("schema") if isinstance(value, dict) else None
-        if schema != SCHEMA:
-            raise DataError(
-                f"not a run record: schema {schema!r}", where=where, expected=repr(SCHEMA)
-            )
-        record: RunRecord = _check(value, where)
-        return record
+        return read_record(cls, value, SCHEMA, what="run record", where=where)
 
     def write(self, path: Path | str) -> None:
         """Replace the file `path` atomically."""
@@ -217,23 +210,3 @@ class RunRecord:
             DataError: missing, damaged or another kind of file.
         """
         return cls.from_json(read_json(path), where=str(path))
-
-
-def _check(value: Mapping[str, Any], where: str) -> Any:
-    from pydantic import ValidationError  # heavy: only where a file enters
-
-    try:
-        return _reader().validate_python({k: v for k, v in value.items() if k != "schema"})
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DataError(
-            f"{place}: {first['msg']}", where=where, expected=f"the fields of {SCHEMA}"
-        ) from error
-
-
-@cache
-def _reader() -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(RunRecord)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from mimesim.errors import DataError
-from mimesim.jsonio import dumps, read_json, write_json
+from mimesim.jsonio import read_json, write_json
+from mimesim.results.reading import read_record
 from mimesim.results.values import Estimate
 
 SUITE_SCHEMA = "mimesim.score/1"
@@ -168,33 +167,6 @@ class SuiteScore:
         Raises:
             DataError: missing, damaged or another kind of file.
         """
-        value = read_json(path)
-        if not isinstance(value, dict) or value.get("schema") != SUITE_SCHEMA:
-            found = value.get("schema") if isinstance(value, dict) else None
-            raise DataError(
-                f"not a score record: schema {found!r}",
-                where=str(path),
-                expected=repr(SUITE_SCHEMA),
-            )
-        return _checked({k: v for k, v in value.items() if k != "schema"}, str(path))
-
-
-def _checked(value: Mapping[str, Any], where: str) -> SuiteScore:
-    from pydantic import ValidationError  # heavy: only where a file enters
-
-    try:
-        found: SuiteScore = _reader().validate_json(dumps(value), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DataError(
-            f"{place}: {first['msg']}", where=where, expected=f"the fields of {SUITE_SCHEMA}"
-        ) from error
-    return found
-
-
-@cache
-def _reader() -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(SuiteScore)
+        return read_record(
+            cls, read_json(path), SUITE_SCHEMA, what="score record", where=str(path), strict=True
+        )
