@@ -235,6 +235,7 @@ def test_damaged_files_are_one_line(tmp_path: Path, name: str, text: str, told: 
 
 
 def test_yaml_needs_pyyaml_and_refuses_its_traps(tmp_path: Path) -> None:
+    """C-SEC-03 among others: a tag that would call a function is no value."""
     file = write(tmp_path, "rate: 1e-5\nmodel: no\n", "c.yaml")
     if importlib.util.find_spec("yaml") is None:
         with pytest.raises(ConfigError, match="PyYAML"):

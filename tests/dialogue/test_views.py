@@ -83,6 +83,11 @@ def test_tool_activity_of_the_agent_is_hidden_or_neutral(show: bool, seen: str) 
 
 
 def test_each_side_sees_its_own_tools_only() -> None:
+    """C-MSG-04: ownership decides, not the role.
+
+    Users own no tools in this package, so the user's side has no native form of a call: its view
+    leaves out the tool traffic of both owners, and the scenario that gives it tools is refused.
+    """
     messages = [
         user("hi"),
         PublicMessage(Role.USER, "", tool_calls=(call("restart", Role.USER),)),
@@ -94,6 +99,11 @@ def test_each_side_sees_its_own_tools_only() -> None:
     rows = as_agent(messages, system="s")
     assert [row.role for row in rows] == ["system", "user", "assistant", "tool", "assistant"]
     assert "restarted" not in "".join(row.content for row in rows)
+    assert [(row.content, row.tool_calls) for row in rows[3:4]] == [("basic", ())]
+    assert [c.name for row in rows for c in row.tool_calls] == ["get_plan"]
+    heard = as_user(messages, system="s")
+    assert pairs(heard[-2:]) == [("assistant", "hi"), ("user", "You are on basic.")]
+    assert all(not row.tool_calls for row in heard)
 
 
 def test_user_that_spoke_last_has_nothing_to_answer() -> None:

@@ -65,7 +65,7 @@ def test_only_parts_that_are_speech_are_spoken(
     spoken = [{"type": "text", "text": "Where"}, {"type": "output_text", "text": "?"}]
     read = read_chat(chat(content=[part, *spoken], reasoning_content=field), None)
     assert read.text == "Where?"
-    thoughts = [field] * bool(field) + ["SECRET"] * told
+    thoughts = ([field] if field else []) + ["SECRET"] * told
     assert (read.reasoning.reveal() if read.reasoning else "") == "\n\n".join(thoughts)
 
 

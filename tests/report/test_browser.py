@@ -86,6 +86,7 @@ def hostile(address: str) -> str:
 def test_hostile_text_is_shown_and_does_not_run(
     tmp_path: Path, trap: tuple[str, list[str]]
 ) -> None:
+    """C-SEC-01 in a browser: the title stays, nothing is asked for over the network."""
     address, seen = trap
     private = {"persona": "<b>bold</b>", "thoughts": [{"turn": 0, "text": hostile(address)}]}
     bad = samples.episode(said=hostile(address), private=private)

@@ -140,6 +140,7 @@ def test_empty_sections_do_not_appear() -> None:
 
 
 def test_hostile_text_stays_text() -> None:
+    """C-SEC-01 without a browser: no element and no script of a stranger is in the page."""
     bad = samples.episode(
         said=HOSTILE,
         id=f"x{HOSTILE}",

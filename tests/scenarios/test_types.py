@@ -127,6 +127,7 @@ def test_a_wrong_value_is_one_clear_line(wrong: dict[str, Any]) -> None:
     ],
 )
 def test_an_end_marker_in_scenario_text_is_refused(marker: str, place: Any) -> None:
+    """C-SEC-02, first part."""
     with pytest.raises(DataError, match="end marker"):
         read(end={"markers": ["[[OVER]]"]}, **place(marker))
 

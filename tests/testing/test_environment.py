@@ -102,6 +102,7 @@ def test_what_the_demo_needs_is_told_and_not_fatal(
 def test_what_a_template_alters_or_refuses_is_named(
     tmp_path: Path, family: Family, state: State, fatal: bool, told: list[str]
 ) -> None:
+    """C-TPL-03, last part: a template that refuses system messages is reported."""
     families.in_memory(family).save_pretrained(tmp_path)
     finding = found(models=(str(tmp_path),))[f"chat template of {tmp_path}"]
     assert (finding.state, finding.fatal) == (state, fatal)

@@ -28,7 +28,7 @@ from tests.support.bigram import desk_policy
 TOKENS = build_tokenizer(vocabulary())
 CODEC = TemplateCodec(TOKENS)
 ROWS = [{"task_index": index} for index in (0, 0, 0, 0, 1, 1, 1, 1)]
-STEPS = {"success", "turns", "acted", "left", "capped", "cut"}
+STEPS = {"success", "turns", "acted", "left", "capped", "cut", "agent_marker"}
 
 
 def tasks() -> list[Task]:

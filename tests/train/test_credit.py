@@ -35,6 +35,7 @@ def rollouts(draw: st.DrawFn) -> list[Rollout]:
 
 
 def test_one_of_the_others_alike_is_not_divided_by_noise() -> None:
+    """C-RL-01: seven equal rewards have no spread, in double and in single precision."""
     found = leave_one_out([1.0] + [0.62] * 7, [0] * 8)
     assert found[0] == pytest.approx(0.38)
     assert all(a is not None and abs(a) < 1 for a in found)

@@ -65,10 +65,16 @@ def test_empty_mask_is_a_connected_zero() -> None:
     assert student.grad.tolist() == [[0.0, 0.0]]
 
 
-def test_masked_mean_ignores_what_is_masked() -> None:
-    values = torch.tensor([[2.0, float("nan")], [4.0, -9.0]])
+@pytest.mark.parametrize("hidden", [40.0, math.nan, math.inf])
+def test_masked_mean_ignores_what_is_masked(hidden: float) -> None:
+    """C-RL-02: what is masked reaches neither the mean nor its gradient."""
+    values = torch.tensor([[2.0, hidden], [4.0, -9.0]], requires_grad=True)
     mask = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    assert masked_mean(values, mask).item() == 3.0
+    mean = masked_mean(values, mask)
+    mean.backward()
+    assert mean.item() == 3.0
+    assert values.grad is not None
+    assert values.grad.tolist() == [[0.5, 0.0], [0.5, 0.0]]
     assert masked_mean(values, torch.zeros(2, 2)).item() == 0.0
 
 

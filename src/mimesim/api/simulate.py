@@ -90,7 +90,6 @@ _WHOLE = ("trials", "limit", "seed", "episodes", "max_turns", "concurrency", "re
 _REAL = ("min_success", "timeout")
 _OPEN = ("limit", "max_turns", "timeout")
 """Numbers that None leaves open."""
-_SOURCE = ("identity", "start", "aclose")
 _OF_A_GYM = ("gym", "profile", "tasks", "episodes", "gym_options")
 
 
@@ -239,12 +238,12 @@ def _party(user: Users) -> _Party:
         return _Party("scripted:neutral", lines=tuple(user))
     if callable(user):
         return _Party(source=CallableUsers(user))
-    if not all(hasattr(user, name) for name in _SOURCE):
+    if not isinstance(user, UserSource):
         raise UsageError(
             f"the user is of the type {type(user).__name__}",
             expected="a door name, a list of lines, a function of the messages, or a source",
         )
-    return _Party(source=user)  # type: ignore[arg-type]
+    return _Party(source=user)
 
 
 def _store(plan: Prepared, settings: Settings) -> Store | None:

@@ -26,13 +26,18 @@ class Range:
     def __str__(self) -> str:
         """Return the range in words."""
         if self.above:
-            return f"a number above {self.low:g}"
+            most = "" if self.high == math.inf else f", at most {self.high:,.10g}"
+            return f"a number above {self.low:g}{most}"
         return (
-            f"{self.low:g} or more" if self.high == math.inf else f"{self.low:g} to {self.high:g}"
+            f"{self.low:g} or more"
+            if self.high == math.inf
+            else f"{self.low:g} to {self.high:,.10g}"
         )
 
 
 COUNT = Range(1)
+ROWS = Range(1, 1_000_000)
+"""How much may be made before a run begins: it is all held in memory."""
 NATURAL = Range(0)
 POSITIVE = Range(0, above=True)
 SHARE = Range(0, 1)

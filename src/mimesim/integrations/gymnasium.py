@@ -6,14 +6,15 @@ Tested with gymnasium 1.4. `make_env` is the way in; `register` makes the gyms k
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from mimesim.envs.load import REGISTRY
-from mimesim.errors import MissingExtraError
+from mimesim.errors import EnvError, MissingExtraError
 from mimesim.integrations.foreign import Bounds, ForeignKind, Said
 from mimesim.integrations.sessions import SyncGym, open_gym
+from mimesim.users.calling import call
 
 try:
     import gymnasium
@@ -166,7 +167,7 @@ class GymnasiumWorld:
 
     async def start(self) -> str:
         """Reset and return the first text."""
-        observation, _ = await asyncio.to_thread(self._env.reset, seed=self._seed)
+        observation, _ = await call(partial(self._env.reset, seed=self._seed), EnvError)
         return self._observe(observation)
 
     def check(self, text: str) -> str:
@@ -180,8 +181,8 @@ class GymnasiumWorld:
 
     async def step(self, text: str) -> Said:
         """Carry out an action."""
-        seen, reward, terminated, truncated, info = await asyncio.to_thread(
-            self._env.step, self._act(text)
+        seen, reward, terminated, truncated, info = await call(
+            partial(self._env.step, self._act(text)), EnvError
         )
         success = info.get("is_success", info.get("success"))
         return Said(
@@ -198,4 +199,4 @@ class GymnasiumWorld:
 
     async def aclose(self) -> None:
         """Close the environment."""
-        await asyncio.to_thread(self._env.close)
+        await call(self._env.close, EnvError)

@@ -37,7 +37,7 @@ from mimesim.rollout.limits import Limits
 from mimesim.rollout.record import Header
 from mimesim.rollout.store import Store, episode_id
 from mimesim.seeds import derive
-from mimesim.users.base import User, UserSource
+from mimesim.users.base import Prompted, User, UserSource
 
 T = TypeVar("T")
 
@@ -294,6 +294,7 @@ class _Engine:
             user = None
             if cast.user is not None:
                 user = cast.user.start(task.scenario, seed=derive(world, "user"))
+                setup = replace(setup, header=replace(header, user=_told(cast.user.identity, user)))
             gym = cast.make_gym(task, user)
             agent = cast.agent.start(task=task, seed=derive(seed, "agent"), key=header.id)
         except UsageError:
@@ -308,6 +309,11 @@ class _Engine:
     def _tell(self, event: Event) -> None:
         if self._on_event is not None:
             self._on_event(event)
+
+
+def _told(kind: Identity, user: User) -> Identity:
+    """Return who a user is, with the prompt that this one was given."""
+    return replace(kind, prompt_hash=user.prompt_hash) if isinstance(user, Prompted) else kind
 
 
 def _worth_another(episode: Episode) -> bool:

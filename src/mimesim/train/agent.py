@@ -21,7 +21,7 @@ from transformers import PrinterCallback
 
 from mimesim import config as configs
 from mimesim import jsonio
-from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, check_ranges
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, ROWS, check_ranges
 from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.models.local import quiet_loading
 from mimesim.rollout.engine import Job
@@ -53,6 +53,7 @@ from mimesim.train.rl import (
     Keeper,
     OnBatch,
     Watch,
+    check_clip,
     check_geometry,
     grpo_arguments,
     quiet_trl,
@@ -158,12 +159,14 @@ class AgentConfig:
         Raises:
             ConfigError: naming the key.
         """
-        check_ranges(self, COUNT, "batches", "prompts", "minibatches", "micro_rows", "save_every")
+        check_ranges(self, ROWS, "batches", "prompts")
+        check_ranges(self, COUNT, "minibatches", "micro_rows", "save_every")
         check_ranges(self, COUNT, "threads", "accumulation")
         check_ranges(self, POSITIVE, "lr")
         check_ranges(self, NATURAL, "warmup", "lora_rank", "lora_alpha")
         check_ranges(self, COUNT, "policy.max_tokens")
         check_ranges(self, POSITIVE, "policy.temperature")
+        check_clip(self)
         check_shares(self.users)
         gyms.check_gyms(self)
         check_csd(self)
@@ -291,11 +294,12 @@ class _Run:
             )
         with quiet_loading(), quiet_trl(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # TRL warns of settings that are chosen here
-            with closing(self.collector), self.keeper.tracked(config.trackers, config):
-                self.collector.check()
+            with closing(self.collector):
+                self.collector.check()  # before anything is written
                 self.frozen.begin()
-                trainer = self._trainer()
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+                with self.keeper.tracked(config.trackers, config):
+                    trainer = self._trainer()
+                    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         self.keeper.check()
         self.model.eval()
         if launch.is_first():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from mimesim.envs.base import Task
-from mimesim.envs.load import gym_spec, load_gym, load_tasks
+from mimesim.envs.load import gym_spec, load_gym, load_tasks, make_gym
 from mimesim.envs.turns.kind import ProfiledKind, TurnKind
 from mimesim.errors import ConfigError
 from mimesim.judges.base import Judge
@@ -22,7 +22,7 @@ from mimesim.train.gyms import GymShare, Rows, first_trials, load_rows, schedule
 from mimesim.train.judging import fixed_judge, judge_mode, own_judges
 from mimesim.train.rl import last_means
 from mimesim.train.validation import split
-from mimesim.users.base import UserSource
+from mimesim.users.base import User, UserSource
 from mimesim.users.load import make_user
 from mimesim.users.mixture import Mixture, make_mixture
 
@@ -135,13 +135,21 @@ def _world(config: Any, users: dict[str, UserSource | Mixture], judges: dict[str
         users[met] = make_user(config.user)
     options = _in_training(config.gym, config.gym_options)
     world = World(config.gym, config.profile, users[met], options=options)
-    if not gym_spec(config.gym, config.profile).needs_judge:
-        return world
-    if config.judge == SELF:
-        return replace(world, own_judges=own_judges(users[met], config.judge_options))
-    if config.judge not in judges:
+    if config.judge not in judges and config.judge != SELF:  # a mistyped one is told in any gym
         judges[config.judge] = fixed_judge(config.judge, config.judge_options)
-    return replace(world, judge=judges[config.judge])
+    if gym_spec(config.gym, config.profile).needs_judge:
+        if config.judge == SELF:
+            world = replace(world, own_judges=own_judges(users[met], config.judge_options))
+        else:
+            world = replace(world, judge=judges[config.judge])
+    make_gym(  # a wrong option is told before a batch is played
+        config.gym,
+        profile=config.profile,
+        user=cast(User, None),  # nobody plays yet
+        judge=next(iter(world.judges), None),
+        options=options or None,
+    )
+    return world
 
 
 def _in_training(gym: str, options: Mapping[str, Any]) -> Mapping[str, Any]:

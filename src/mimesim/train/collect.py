@@ -460,6 +460,8 @@ def as_sample(
         "acted": float(reason is StopReason.CASE_CLOSED),
         "left": float(reason is StopReason.USER_STOP),
         "capped": float(reason is StopReason.MAX_STEPS),
+        # It ends nothing; a policy that prints it more and more looks for a way round the user.
+        "agent_marker": float(sum(e["guard"] == "agent_marker" for e in episode.guards)),
     }
     if record is not None and end_id is not None:
         cut = [record.completion_ids[span.end - 1] != end_id for span in record.spans]

@@ -10,7 +10,7 @@ import errno
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ _CLAIM = "training.json"
 _LOCK = ".training.lock"
 _WRITTEN = ("README.md", "config.json", "mimesim.json", "tokenizer*.json", "*.safetensors")
 """Patterns of what a training leaves for good."""
+_BEGUN = {"frozen.json", "trainer", "tracking"}
+"""What a training makes before it has learnt anything; `trainer` holds its checkpoints later."""
 _TIGHT = 2**20
 """Free bytes below which a failed write is taken for a full disk."""
 _DISK_ERRORS = (
@@ -66,18 +68,34 @@ def training_folder(
     made = not out.exists()
     try:
         with jsonio.locked(out / _LOCK), _writing(out):
+            own = (out / _CLAIM).exists()
+            before = () if own else tuple(path.name for path in out.iterdir())
             _claim(out / _CLAIM, settings, fresh=fresh)
             try:
                 yield
             except UsageError:
-                if {path.name for path in out.iterdir()} == {_CLAIM, _LOCK}:
-                    (out / _CLAIM).unlink()  # a mistyped setting: nothing came of it
+                _take_back(out, before)
                 raise
     except UsageError:
         if made:
             with suppress(OSError):  # what is not empty stays
                 out.rmdir()
         raise
+
+
+def _take_back(out: Path, before: Collection[str]) -> None:
+    """Give a folder free whose training came to nothing: no checkpoint, no measurement.
+
+    Args:
+        out: the folder.
+        before: names that stood there before any training did; they stay.
+    """
+    names = {path.name for path in out.iterdir()} - {_CLAIM, _LOCK} - set(before)
+    if names - _BEGUN or any((out / "trainer").glob("checkpoint-*")):
+        return
+    for name in names:
+        shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
+    (out / _CLAIM).unlink()
 
 
 def newest_checkpoint(trainer: Path, mark: str) -> Path | None:

@@ -15,12 +15,12 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from mimesim.config.ranges import COUNT, NATURAL, check_ranges
+from mimesim.config.ranges import NATURAL, ROWS, check_ranges
 from mimesim.config.sources import source_of
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import Task
 from mimesim.envs.load import load_tasks
-from mimesim.errors import ConfigError
+from mimesim.errors import ConfigError, DataError
 from mimesim.seeds import derive, file_fingerprint, generator
 from mimesim.train.credit import CreditConfig
 from mimesim.users.mixture import UserShare, check_shares
@@ -65,7 +65,7 @@ class GymShare:
             ConfigError: naming the key.
             UnknownNameError: there is no such action format.
         """
-        check_ranges(self, COUNT, "rows")
+        check_ranges(self, ROWS, "rows")
         check_ranges(self, NATURAL, "max_steps")
         check_shares(self.users)
         get_format(self.action_format)
@@ -275,5 +275,20 @@ def first_trials(tasks: Sequence[Task], prompts: int, group: int) -> list[int]:
 
 
 def fingerprints(shares: Sequence[GymShare]) -> dict[str, str]:
-    """Return gym -> fingerprint of its task file, where it has one."""
-    return {s.gym: file_fingerprint(s.tasks) for s in shares if isinstance(s.tasks, Path)}
+    """Return gym -> fingerprint of its task file, where it has one.
+
+    Raises:
+        DataError: there is no such file, or it cannot be read.
+    """
+    found: dict[str, str] = {}
+    for number, share in enumerate(shares):
+        if share.tasks != "own":
+            try:
+                found[share.gym] = file_fingerprint(share.tasks)
+            except OSError as error:
+                raise DataError(
+                    f"'gyms.{number}.tasks' cannot be read: {error.strerror or error}",
+                    where=str(share.tasks),
+                    expected='a task file, or "own"',
+                ) from error
+    return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mimesim.config.ranges import COUNT, POSITIVE, SHARE, check_ranges
+from mimesim.config.ranges import POSITIVE, ROWS, SHARE, check_ranges
 from mimesim.dialogue.types import PublicMessage, Role
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentAction, AgentMove, AgentView, GymEnv, GymSpec, Task
@@ -59,7 +59,7 @@ class ShownConfig:
         Raises:
             ConfigError: naming the key.
         """
-        check_ranges(self, COUNT, "rows")
+        check_ranges(self, ROWS, "rows")
         check_ranges(self, SHARE, "slips")
         if not self.agents or any(share <= 0 for _, share in self.agents):
             raise ConfigError("'agents' must name kinds with shares above 0")

@@ -20,6 +20,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from mimesim import config as configs
 from mimesim import jsonio
+from mimesim.config.ranges import POSITIVE, Range
 from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.seeds import derive
@@ -143,6 +144,18 @@ def check_geometry(config: Settings, accumulation: int, processes: int) -> None:
             expected="a divisor of prompts x group"
             + (f" / {processes} processes" if processes > 1 else ""),
         )
+
+
+def check_clip(config: Settings) -> None:
+    """Refuse a clip that leaves no ratio to learn from.
+
+    Raises:
+        ConfigError: naming the end.
+    """
+    ends = (("lower", Range(0, 1, above=True)), ("upper", POSITIVE))
+    for (end, allowed), value in zip(ends, config.clip, strict=True):
+        if not allowed.holds(value):
+            raise ConfigError(f"the {end} end of 'clip' cannot be {value}", expected=str(allowed))
 
 
 def grpo_arguments(

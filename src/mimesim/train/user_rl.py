@@ -22,7 +22,7 @@ from transformers import PrinterCallback, TrainerCallback
 
 from mimesim import config as configs
 from mimesim import jsonio
-from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, Range, check_ranges
+from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, ROWS, Range, check_ranges
 from mimesim.envs.base import Task
 from mimesim.models.local import load_pretrained, quiet_loading
 from mimesim.rollout.policy import PolicyConfig
@@ -31,7 +31,15 @@ from mimesim.train.alarms import AlarmConfig, Alarms
 from mimesim.train.credit import CreditConfig
 from mimesim.train.folder import training_folder
 from mimesim.train.grpo import CreditTrainer
-from mimesim.train.rl import Keeper, OnBatch, Watch, check_geometry, grpo_arguments, quiet_trl
+from mimesim.train.rl import (
+    Keeper,
+    OnBatch,
+    Watch,
+    check_clip,
+    check_geometry,
+    grpo_arguments,
+    quiet_trl,
+)
 from mimesim.train.trackers import AUTO, check_trackers, note
 from mimesim.train.user_measure import (
     MeasureConfig,
@@ -124,10 +132,12 @@ class UserRlConfig:
         Raises:
             ConfigError: naming the key.
         """
-        check_ranges(self, COUNT, "batches", "prompts", "minibatches", "accumulation")
+        check_ranges(self, ROWS, "batches", "prompts")
+        check_ranges(self, COUNT, "minibatches", "accumulation")
         check_ranges(self, COUNT, "micro_rows", "save_every", "threads")
         check_ranges(self, POSITIVE, "lr", "policy.temperature")
         check_ranges(self, NATURAL, "minutes", "warmup", "lora_rank")
+        check_clip(self)
         check_ranges(self, Range(1 + self.clip[1], above=True), "ratio_cap")
         check_parts(self.tasks)
         check_geometry(self, self.accumulation, 1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mimesim.config.ranges import COUNT, SHARE, check_ranges
+from mimesim.config.ranges import ROWS, SHARE, check_ranges
 from mimesim.dialogue.types import PublicMessage, Reply, Role
 from mimesim.envs.actions import get_format
 from mimesim.envs.base import AgentMove, AgentView, Task
@@ -59,7 +59,7 @@ class DemoConfig:
         Raises:
             ConfigError: naming the key.
         """
-        check_ranges(self, COUNT, "rows")
+        check_ranges(self, ROWS, "rows")
         check_ranges(self, SHARE, "noted")
 
 

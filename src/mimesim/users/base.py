@@ -74,6 +74,7 @@ class Prompted(Protocol):
         ...
 
 
+@runtime_checkable
 class UserSource(Protocol):
     """A kind of user, e.g. `scripted:realistic`: makes one `User` per conversation."""
 

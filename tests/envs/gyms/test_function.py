@@ -253,6 +253,31 @@ def test_a_damaged_task_is_refused_before_anything_runs(hidden: dict[str, Any], 
     assert check_tasks([broken])
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "__import__('pathlib').Path('x').touch() or a+b",
+        "a+b or __import__('pathlib').Path('x').touch()",
+        "(lambda: a)()",
+        "[a for a in (b, c)]",
+        "a.__class__",
+        "'a' * 9",
+        "-" * 100_000 + "a",
+        "a" + "+a" * 1_000,
+    ],
+    ids=lambda rule: rule[:12],
+)
+def test_a_rule_is_never_evaluated_as_code(
+    rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-SEC-03: it is refused when it is read, whatever it holds; no file appears."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="rule|holds"):
+        rules.parse(rule)
+    assert check_tasks([task_of(rule=rule)])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_task_without_its_rule_is_refused() -> None:
     for key in ("rule", "test_case", "expected"):
         task = task_of()

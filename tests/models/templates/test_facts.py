@@ -161,6 +161,7 @@ def test_preparing_refuses_the_rest_with_the_reason() -> None:
 
 
 def test_a_refused_system_text_opens_the_first_user_message() -> None:
+    """C-TPL-03; that `doctor` tells of it is a test of its own findings."""
     tokenizer = families.in_memory(families.GEMMA)
     shaped = templates.inspect_template(tokenizer).shape(
         [ChatMessage("system", "You live in Graz."), ChatMessage("user", "Hello")]

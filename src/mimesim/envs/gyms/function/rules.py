@@ -10,6 +10,8 @@ from mimesim.errors import DataError
 from mimesim.seeds import fingerprint
 
 NAMES = ("a", "b", "c", "d")
+MAX_LENGTH = 300
+"""Characters of a rule; what is longer could be nested beyond what can be walked."""
 MAX_EXPONENT = 12
 MAX_VALUE = 10**12
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
@@ -34,8 +36,12 @@ def parse(rule: str) -> ast.expr:
     """Return the expression of a rule over a, b, c, d.
 
     Raises:
-        DataError: it is no arithmetic over these names.
+        DataError: it is no arithmetic over these names, or too long.
     """
+    if len(rule) > MAX_LENGTH:
+        raise DataError(
+            f"a rule of {len(rule)} characters", expected=f"{MAX_LENGTH} characters at most"
+        )
     try:
         tree = ast.parse(rule, mode="eval").body
     except (SyntaxError, ValueError, RecursionError) as error:
