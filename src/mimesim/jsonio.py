@@ -7,6 +7,7 @@ flush; whole files are replaced atomically.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import importlib
 import json
@@ -23,6 +24,11 @@ from typing import Any, NamedTuple, TextIO
 from mimesim.errors import DataError, EnvironmentFault
 
 _UNSAFE = re.compile("[\u0085\u2028\u2029\ud800-\udfff]")
+_IN_THE_WAY = {
+    errno.EEXIST: "a file stands where a folder should be",
+    errno.ENOTDIR: "a file stands where a folder should be",
+    errno.EISDIR: "a folder stands where a file should be",
+}
 
 
 class Line(NamedTuple):
@@ -156,6 +162,13 @@ def write_text(path: Path | str, text: str) -> None:
 
 def disk_fault(path: Path | str, error: OSError) -> EnvironmentFault:
     """Return the one line that tells of a place that cannot be written."""
+    in_the_way = _IN_THE_WAY.get(error.errno or 0)
+    if in_the_way:
+        return EnvironmentFault(
+            f"cannot write: {in_the_way}",
+            where=str(error.filename or path),
+            mend="choose another --out",
+        )
     return EnvironmentFault(
         f"cannot write: {error.strerror or error}",
         where=str(path),

@@ -161,6 +161,18 @@ def test_wrong_use_is_one_line_and_exit_code_2(
     assert not (tmp_path / "a").exists()
 
 
+def test_a_misspelt_field_of_a_person_is_told_with_its_place(tmp_path: Path) -> None:
+    """C-FID-02."""
+    file, good = tmp_path / "people.jsonl", {"id": "a", "goal": "send a teapot back"}
+    rows = (good, {**good, "id": "b", "persnoa": "impatient"})
+    file.write_text("".join(jsonio.dumps(row) + "\n" for row in rows), "utf-8")
+    agent = "--agent=http:http://127.0.0.1:9/reply"
+    _, err = run(f"--scenarios={file}", agent, f"--out={tmp_path / 'a'}", code=2)
+    assert err.count("\n") == 1
+    for told in (f"{file}:2", "'persnoa'", "did you mean 'persona'?"):
+        assert told in err
+
+
 def test_a_full_disk_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     script = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"

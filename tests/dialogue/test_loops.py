@@ -32,6 +32,7 @@ def test_what_is_more_than_a_courtesy(text: str) -> None:
 
 
 def test_two_courtesy_pairs_are_a_loop() -> None:
+    """C-STOP-06: a question among the thanks begins the count anew."""
     start = ("where is it", "It is on its way.")
     pair = ("thanks!", "You're welcome!")
     again = ("thank you so much", "My pleasure, bye!")

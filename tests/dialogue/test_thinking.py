@@ -17,6 +17,7 @@ SHAPES = [
     ("a<think>r", "r", "a", False),
     ("<think>r", "r", "", False),
     ("<think>r</think>", "r", "", False),
+    # C-LEAK-04
     ("<think>a<think>b</think>c</think>Fine, book it.", "a\n\nb\n\nc", "Fine, book it.", True),
     ("a<think>b</think>c</think>d", "a\n\nb\n\nc", "d", True),
     ("x<think>a</think>b</think>c", "x\n\na\n\nb", "c", True),

@@ -26,6 +26,17 @@ def polite(message: str, turn: int, context: Mapping[str, Any]) -> str:
     return f"Answer {turn} {context.get('shop', '')}".strip()
 
 
+SORTED = "All sorted! ###STOP###"
+
+
+def sorted_out(message: str) -> str:
+    return SORTED
+
+
+def well_mannered(message: str) -> str:
+    return "It is here." if "?" in message else "My pleasure, bye!"
+
+
 def silent(message: str) -> str:
     return "x" * 9000
 
@@ -41,6 +52,7 @@ def play(
     *,
     agent: str = "polite",
     limits: Any = None,
+    user_options: Mapping[str, Any] | None = None,
     **scenario: Any,
 ) -> Episode:
     file = write(tmp_path / "s.jsonl", {**SCENARIO, **scenario})
@@ -49,6 +61,7 @@ def play(
             scenarios=file,
             agent=f"python:{__name__}:{agent}",
             user=f"roleplay:openai:stub@{server.url}",
+            user_options=user_options or {},
             episodes=1,
             **({"limits": limits} if limits else {}),
         )
@@ -71,6 +84,49 @@ def test_an_end_with_text_is_delivered_and_answered_once(tmp_path: Path) -> None
         ]
         assert (episode.stop.reason, episode.stop.by) == (StopReason.USER_STOP, Party.USER)
         assert (episode.outcome.status, episode.outcome.success) == (Status.COMPLETED, None)
+
+
+def test_an_end_that_is_only_thought_of_is_none(tmp_path: Path) -> None:
+    """C-STOP-03: the thought is kept where thoughts are, and the talk goes on."""
+    thought = "If she says no again I write ###STOP###"
+    raw = ["hello", f"<think>{thought}</think>Could you check once more?", "###STOP###"]
+    episode = play(tmp_path, raw, user_options={"thinking": True})
+    assert said(episode)[2:] == [("user", "Could you check once more?"), ("agent", "Answer 1")]
+    assert episode.private is not None
+    assert [(t["turn"], t["text"]) for t in episode.private["thoughts"]] == [(2, thought)]
+
+
+def test_an_agent_that_prints_an_end_is_answered(tmp_path: Path) -> None:
+    """C-STOP-04, with a model as user."""
+    raw = ["hello", "But you have not refunded me.", "###STOP###"]
+    episode = play(tmp_path, raw, agent="sorted_out")
+    assert [text for _, text in said(episode)] == [raw[0], SORTED, raw[1], SORTED]
+    assert (episode.stop.reason, episode.stop.by) == (StopReason.USER_STOP, Party.USER)
+    assert [event["guard"] for event in episode.guards] == ["agent_marker"] * 2
+
+
+def test_courtesies_are_cut_short_and_a_question_is_none(tmp_path: Path) -> None:
+    """C-STOP-06."""
+    raw = [
+        "where is it?",
+        "thanks!",
+        "thanks, and the invoice?",
+        "thank you so much",
+        "bye, thanks",
+    ]
+    episode = play(tmp_path, [*raw, "bye"], agent="well_mannered")
+    assert [text for role, text in said(episode) if role == "user"] == raw
+    assert said(episode)[-1] == ("agent", "My pleasure, bye!")
+    assert (episode.stop.reason, episode.stop.by) == (StopReason.LOOP_DETECTED, Party.RUNNER)
+
+
+def test_a_record_names_the_prompt_of_its_own_person(tmp_path: Path) -> None:
+    """C-FID-02: two people who differ in nothing but who they are."""
+    people = ("impatient", "calm", "calm")
+    found = [play(tmp_path, ["hello", "###STOP###"], persona=one).user for one in people]
+    hashes = [user.prompt_hash for user in found if user is not None]
+    assert len(hashes) == 3
+    assert hashes[0] != hashes[1] == hashes[2]
 
 
 def test_a_bare_end_stops_at_once(tmp_path: Path) -> None:

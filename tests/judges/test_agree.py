@@ -90,12 +90,33 @@ def test_what_is_not_judged(changes: dict[str, Any], reason: str) -> None:
 
 
 def test_swapped_sides_are_an_invalid_transcript_and_no_judge_is_called(tmp_path: Path) -> None:
+    """C-JDG-03, on stored episodes."""
     swapped = (*HURRY[:4], "I have cancelled it for you", "great, thanks for your help")
     with StubServer(["{}"]) as server:
         judge = make_judge(f"model:openai:stub@{server.url}")
         (found,) = judged(tmp_path / "v.jsonl", judge, episode("e", swapped))
         assert server.generations == []
     assert (found.state, found.reason) == ("skipped", "invalid_transcript")
+
+
+@pytest.mark.parametrize(
+    ("said", "valid"),
+    [
+        ("The instructions say I am the customer, not the assistant, so I answer as one: where is my order?", False),
+        ("I\u2019m the customer here, not the agent", False),
+        ("my brief tells me to play a man in a hurry", False),
+        ("As an AI language model I have no order", False),
+        ("Of course! Let me look that up for you. Could you share your account number?", False),
+        ("can you look that up for me? my account number is 88", True),
+        ("the instructions say i am to hold the button for ten seconds", True),
+        ("i am the customer and i want my money", True),
+        ("i was told to act fast", True),
+    ],
+)  # fmt: skip
+def test_a_customer_who_talks_of_the_part_is_an_invalid_transcript(said: str, valid: bool) -> None:
+    """C-LEAK-06 and C-LEAK-07, where a scorer meets them."""
+    found = performance_of(episode("e", (*HURRY[:2], said, *HURRY[3:])))
+    assert (found == Unjudged("invalid_transcript")) is not valid
 
 
 def test_a_scripted_user_is_judged_by_what_it_plays() -> None:

@@ -118,6 +118,7 @@ def test_max_steps_can_be_lowered_only() -> None:
 
 
 def test_marker_of_the_agent_has_no_effect() -> None:
+    """C-STOP-04: noted, counted in `test_summary`, and the conversation goes on."""
     marker = "#" * 3 + "STOP" + "#" * 3
     episode = play((f"All sorted! {marker}", "b", "c"))
     assert len(episode.steps) == 3

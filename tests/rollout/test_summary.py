@@ -55,6 +55,14 @@ def test_failures_are_in_their_own_columns() -> None:
     assert result["cost_usd"] == pytest.approx(0.5 * (7 * 4 + 2 + 6))
 
 
+def test_markers_of_agents_are_counted() -> None:
+    """C-STOP-04: an agent that prints an end has ended nothing, and the counts tell how often."""
+    summary = toy_run(3, toy_001=("All sorted! ###STOP###", "b", "###STOP###"))
+    assert summary.counts.guards == {"agent_marker": 2}
+    assert summary.counts.to_json()["guards"] == {"agent_marker": 2}
+    assert [len(episode.steps) for episode in summary.episodes] == [3, 3, 3]
+
+
 def test_nothing_counted_is_not_zero() -> None:
     lost = {f"toy_00{n}": (InfraError("lost"),) * 3 for n in range(2)}
     result = summarize(toy_run(2, **lost), out="x")

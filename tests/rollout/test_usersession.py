@@ -85,6 +85,7 @@ def test_limits_are_kept_whatever_the_user_says() -> None:
 
 
 def test_courtesies_without_end_are_a_loop() -> None:
+    """C-STOP-06, where somebody else drives."""
     polite = thinker(["<think>a</think>thanks!", "<think>a</think>thank you so much"] * 3)
     session, said = play(polite, "You're welcome!", "My pleasure, bye!")
     assert (said[-1].over, session.stop) == (True, StopReason.LOOP_DETECTED)

@@ -79,6 +79,7 @@ def test_an_unknown_key_is_refused_with_the_closest_one(key: str, meant: str) ->
 
 
 def test_a_withheld_fact_must_exist() -> None:
+    """C-FID-05."""
     with pytest.raises(DataError, match=r"'oder_id'.*did you mean 'order_id'"):
         read(withhold=["oder_id"])
 

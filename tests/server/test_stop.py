@@ -122,6 +122,7 @@ def test_words_that_the_caller_would_take_for_an_end_are_not_sent() -> None:
 
 
 def test_a_marker_in_a_thought_is_no_end() -> None:
+    """C-STOP-03, as served."""
     raw = "<think>If she says no again I write ###STOP###</think>Could you check once more?"
     with speaking([raw], user={"thinking": True}, dialect="tau2") as server:
         body = server.said(OFFER)
@@ -139,6 +140,7 @@ def test_the_limit_of_a_scenario_is_kept_by_the_server() -> None:
 
 
 def test_courtesies_without_end_are_ended() -> None:
+    """C-STOP-06, as served."""
     thanks = ["Done.", "thanks!", "You're welcome!", "thank you so much", "My pleasure, bye!"]
     with speaking(["bye then, thanks"], dialect="tau2") as server:
         assert server.said(*thanks[:3])["content"] == "bye then, thanks"

@@ -15,14 +15,16 @@ from mimesim.envs.load import load_tasks
 from mimesim.errors import InfraError, UserError
 from mimesim.models.codec import TemplateCodec
 from mimesim.models.tiny import build_tokenizer
+from mimesim.rollout.engine import EngineConfig, Job, run
 from mimesim.rollout.policy import PolicyConfig
 from mimesim.train.coach import CoachTurn, RuleCoach, rule_note
-from mimesim.train.collect import GymCollector, World
+from mimesim.train.collect import GymCollector, World, as_sample
 from mimesim.train.grpo import Sample
 from mimesim.train.notes import NoteConfig
 from mimesim.train.warmstart import vocabulary
 from mimesim.users.base import User, UserRequest, UserSource
 from mimesim.users.load import make_user
+from tests.rollout.toy import ToyAgents, cast, make_task
 from tests.support.bigram import desk_policy
 
 TOKENS = build_tokenizer(vocabulary())
@@ -117,6 +119,14 @@ def test_rewards_are_those_of_the_steps() -> None:
         assert bool(sample.metrics["acted"]) is last.startswith("act deny order")
         assert (sample.metrics["success"] == 1) is (sample.rewards[-1] == 1)
     assert {round(s.rewards[-1], 1) for s in acted} <= {0.0, 0.1, 0.4, 1.0}
+
+
+def test_markers_that_a_policy_prints_are_a_metric_and_no_end() -> None:
+    """C-STOP-04, in training."""
+    lines = ("All sorted! ###STOP###", "###STOP###", "which order?")
+    summary = run([Job(make_task(1))], cast(ToyAgents(lines)), EngineConfig())
+    sample = as_sample(summary.episodes[0], None, "g")
+    assert (sample.metrics["agent_marker"], sample.metrics["turns"]) == (2, 3)
 
 
 def test_batches_are_reproducible_and_differ() -> None:

@@ -40,6 +40,7 @@ def thought(base: Path, **changes: object) -> UserConfig:
 
 
 def test_what_is_learnt_is_marked_in_the_text(base: Path) -> None:
+    """C-RL-05, the look before training: `mimesim train user --inspect` prints it."""
     found = inspect_user(thought(base), 3)
     assert found["n_rows"] == found["counts"]["train"]["rows_trained"] > len(found["rows"]) == 3
     for row in found["rows"]:

@@ -79,6 +79,7 @@ def test_rows_without_a_learnt_token_are_counted() -> None:
 
 
 def test_masks_that_are_all_zero_stop_before_training() -> None:
+    """C-RL-05: nothing to learn is an error and not a loss of 0."""
     with pytest.raises(DataError, match="no token is learnt in any of 1"):
         rows.midtrain_rows(TOKENIZER, [dialogue(4)], 20)
 

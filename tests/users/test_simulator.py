@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from mimesim.dialogue.stop import UserAction
 from mimesim.dialogue.types import PublicMessage, Reply, Role
 from mimesim.dialogue.views import GREETING
 from mimesim.errors import ContextExceeded, DataError, UserError
+from mimesim.scenarios.types import Scenario
 from mimesim.users.base import Prompted, User, UserRequest
 from mimesim.users.load import make_user
 from tests.support.stub_server import Reply as StubReply
@@ -168,6 +171,7 @@ def test_script_runs_without_a_model_and_then_ends() -> None:
 
 
 def test_damaged_scenarios_are_refused() -> None:
+    """C-FID-02 and C-FID-05, at the door of a user."""
     with StubServer() as server:
         table = Table(server, "trained", {})
         with pytest.raises(DataError, match="persona"):
@@ -212,6 +216,7 @@ def test_marker_elsewhere_is_a_fault_and_never_delivered(text: str) -> None:
 
 
 def test_marker_inside_a_thought_does_not_end() -> None:
+    """C-STOP-03."""
     reply = one("<think>If she says no again I write ###STOP###</think>Could you check once more?")
     assert (reply.utterance, reply.action) == ("Could you check once more?", UserAction.SAY)
     assert reply.thought is not None
@@ -219,6 +224,7 @@ def test_marker_inside_a_thought_does_not_end() -> None:
 
 
 def test_marker_of_the_agent_has_no_effect() -> None:
+    """C-STOP-04, on the user's side."""
     heard = request(("user", "hi"), ("agent", "All sorted! ###STOP###"))
     reply = one("But you have not refunded me.", to=heard)
     assert (reply.utterance, reply.action) == ("But you have not refunded me.", UserAction.SAY)
@@ -237,6 +243,7 @@ def test_markers_of_the_scenario_are_understood() -> None:
 
 
 def test_lost_opener_does_not_leak() -> None:
+    """C-LEAK-01."""
     reply = one("stay vague about the date</think>Is there a cheaper one?")
     assert reply.utterance == "Is there a cheaper one?"
     assert reply.thought is not None
@@ -244,6 +251,7 @@ def test_lost_opener_does_not_leak() -> None:
 
 
 def test_incomplete_is_drawn_again_with_twice_the_tokens() -> None:
+    """C-LEAK-02."""
     raw = ["<think>I should first ask the price", "<think>ok</think>How much is it?"]
     replies, bodies = play(raw, request(("user", "a"), ("agent", "b"), seed=40), max_tokens=100)
     reply = replies[0]
@@ -258,6 +266,7 @@ def test_incomplete_is_drawn_again_with_twice_the_tokens() -> None:
 
 
 def test_cut_thought_behind_a_prefilled_opener_fails_in_the_end() -> None:
+    """C-LEAK-03."""
     with pytest.raises(UserError, match="incomplete after 4 attempts") as caught:
         one(cut("The customer wants a cheaper plan so the next thing"))
     assert caught.value.attempts == 4
@@ -276,6 +285,7 @@ def test_reasoning_in_its_own_field_is_a_thought() -> None:
 
 @pytest.mark.parametrize("text", ["How much is the blue one?", "is 3 < 5 and 7 > 2, right?"])
 def test_plain_text_without_thinking_is_untouched(text: str) -> None:
+    """C-LEAK-05."""
     assert one(text, thinking=False).utterance == text
 
 
@@ -283,12 +293,14 @@ def test_plain_text_without_thinking_is_untouched(text: str) -> None:
 
 
 def test_goal_echo_is_redrawn_unless_allowed() -> None:
+    """C-FID-03."""
     raw = [
         "I want to get a full refund for the blue kettle bought on 3 March.",
         "hi, something is wrong with a kettle i got",
     ]
     replies, _ = play(raw, request())
     assert (replies[0].utterance, replies[0].attempts) == (raw[1], 2)
+    assert [(g.guard, g.action) for g in replies[0].guards] == [("goal_echo", "redraw")]
     replies, _ = play(raw, request(), scenario={**SCENARIO, "may_state_goal": True})
     assert (replies[0].utterance, replies[0].attempts) == (raw[0], 1)
 
@@ -297,6 +309,7 @@ def test_goal_echo_is_redrawn_unless_allowed() -> None:
     ("agent", "asked"), [("What is your order number?", ()), ("And that?", ("order_id",))]
 )
 def test_withheld_until_asked(agent: str, asked: tuple[str, ...]) -> None:
+    """C-FID-05."""
     raw = ["it's about order 55-127", "it's about a kettle", "55127"]
     turns = [("user", "it's about a kettle"), ("agent", agent)]
     replies, _ = play(raw, request(), request(*turns, asked=asked))
@@ -305,6 +318,7 @@ def test_withheld_until_asked(agent: str, asked: tuple[str, ...]) -> None:
 
 
 def test_words_are_never_edited() -> None:
+    """C-FID-04: guards judge a reply and leave its words alone."""
     text = "The model on the sticker is AI-200 and the prompt light blinks."
     assert one(text).utterance == text
 
@@ -314,7 +328,7 @@ def test_words_are_never_edited() -> None:
     [
         (
             "meta_talk",
-            "The instructions say I am the customer, not the assistant, so: where is it?",
+            "The instructions say I am the customer, not the assistant, so I answer as one: where is my order?",
         ),
         (
             "role_flip",
@@ -325,9 +339,25 @@ def test_words_are_never_edited() -> None:
     ],
 )
 def test_hard_guards_redraw(guard: str, bad: str) -> None:
+    """C-LEAK-06 and C-LEAK-07, among others."""
     reply = one(bad, "where is my kettle?")
     assert (reply.utterance, [g.guard for g in reply.guards]) == ("where is my kettle?", [guard])
     assert reply.guards[0].action == "redraw"
+
+
+def test_nested_thoughts_are_one_thought() -> None:
+    """C-LEAK-04."""
+    reply = one("<think>a<think>b</think>c</think>Fine, book it.")
+    assert (reply.utterance, reply.attempts) == ("Fine, book it.", 1)
+    assert reply.thought is not None
+    assert reply.thought.reveal().split() == ["a", "b", "c"]
+
+
+def test_asking_the_agent_to_look_something_up_is_no_flip() -> None:
+    """C-LEAK-07, the ordinary line."""
+    heard = request(("user", "hi"), ("agent", "Hello, what can I do for you?"))
+    reply = one("can you look that up for me? my account number is 88", to=heard)
+    assert (reply.attempts, reply.guards) == (1, ())
 
 
 def test_surrogates_are_replaced_and_recorded() -> None:
@@ -400,12 +430,39 @@ CHANGES: dict[str, Any] = {
 @pytest.mark.parametrize("field", CHANGES)
 @pytest.mark.parametrize("family", ["trained", "roleplay"])
 def test_every_field_changes_the_prompt(field: str, family: str) -> None:
+    """C-FID-02: what is accepted reaches the person who plays it."""
     with StubServer() as server:
         table = Table(server, family, {})
         plain, changed = table.start(BASE), table.start({**BASE, field: CHANGES[field]})
     assert isinstance(plain, Prompted)
     assert isinstance(changed, Prompted)
     assert plain.prompt_hash != changed.prompt_hash
+
+
+ELSEWHERE = {
+    "id", "opening", "history", "script", "tools", "success", "agent_context", "max_turns", "tags",
+    "source", "license", "meta", "may_state_goal",
+}  # fmt: skip
+"""Fields that work outside the prompt: as authored words, limits and guards, or for others."""
+
+
+def test_every_field_of_a_scenario_has_a_known_place() -> None:
+    """C-FID-02: a new field is in the prompt, or somebody says where else it works."""
+    assert {field.name for field in fields(Scenario)} == ELSEWHERE | set(CHANGES)
+    assert not ELSEWHERE & set(CHANGES)
+
+
+@pytest.mark.parametrize("family", ["trained", "roleplay"])
+def test_general_rules_come_first_and_leave_the_first_message_to_the_person(family: str) -> None:
+    """C-FID-05: what holds for everybody never follows, or rules over, what this person is told."""
+    _, bodies = play(["ok"], request(), family=family, scenario={**BASE, **CHANGES}, thinking=True)
+    prompt = bodies[0]["messages"][0]["content"]
+    rules, _, person = prompt.partition("Who you are:\n")
+    assert [x for x in person.splitlines() if x and x[0] not in "|-" and x[-1] != ":"] == []
+    assert person.rindex("order id") > person.index("What you keep to yourself")
+    assert not re.search(
+        r"(?i)first (?:message|line|turn)|\bopen|\bbegin|\bstart(?:ing)? by|\bfull", rules
+    )
 
 
 @pytest.mark.parametrize("family", ["trained", "roleplay"])

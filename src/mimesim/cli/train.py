@@ -290,9 +290,18 @@ def agent(
     if arm is not None and out is None:  # arms of one recipe lie side by side
         config = replace(config, out=config.out.with_name(f"{config.out.name}-{arm}"))
     if dry_run:
+        _check_agent(config)
         _show(config, json=json)
     else:
         verb.train(config, quiet=quiet, json=json)
+
+
+def _check_agent(config: Any) -> None:
+    from mimesim.train.agent import check_agent
+
+    lacking = check_agent(config)
+    if lacking:
+        note(lacking)
 
 
 def _gym_start(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
@@ -336,8 +345,12 @@ def _agent(config: Any, bar: _Bar) -> tuple[str, dict[str, Any]]:
 
 def _show(config: Any, *, json: bool) -> None:
     from mimesim import config as configs
+    from mimesim.train.gyms import SINGLE
 
     resolved = configs.dump(config)
+    if resolved.get("gyms"):  # several: the one that they stand for is not played
+        for key in SINGLE:
+            del resolved[key]
     if json:
         emit_json(resolved)
         return

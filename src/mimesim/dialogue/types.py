@@ -169,7 +169,8 @@ class Identity:
     Attributes:
         kind: llm, scripted, rule, human, http, callable or policy.
         name: the name used at the door, e.g. `scripted:realistic`.
-        prompt_hash: fingerprint of the prompt templates used; empty for code.
+        prompt_hash: fingerprint of the prompt templates used, or, in an episode, of the whole prompt
+            that its user was given; empty for code.
         sampling: temperature and the like.
     """
 

@@ -28,6 +28,15 @@ _HELPER = re.compile(
     r"|your \w+)(?: \w+)? for you|how (?:can|may) i (?:help|assist) you|could you (?:share|provide) your)"
 )
 """What only the other side says: a customer who does has swapped roles."""
+_BRIEFED = re.compile(
+    r"(?<!\w)(?:"
+    r"(?:instructions?|prompt|persona|scenario|script|brief) (?:say|tell|state)s? (?:that )?"
+    r"(?:i ?a?m (?:the|an?) |me to (?:act|play|pretend|role-?play))"
+    r"|i ?a?m the (?:user|customer|client)\b[^.?!\n]{0,40}\bnot the (?:assistant|agent|ai|bot)\b"
+    r"|(?:as|being) an ai (?:language )?(?:model|assistant)\b"
+    r"|i (?:was|am|have been) (?:told|instructed) to (?:play|act as|pretend|role-?play)\b)"
+)
+"""What only somebody says who talks of the part that they play."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,8 @@ class Unjudged:
 def performance_of(episode: Episode) -> Performance | Unjudged:
     """Return what is judged of an episode.
 
-    Failed episodes, public copies, and conversations whose sides were swapped are not judged.
+    Failed episodes, public copies, and conversations whose sides were swapped or whose customer
+    talked of their part are not judged.
     """
     if not episode.counted:
         return Unjudged(episode.outcome.status.value)
@@ -53,7 +63,8 @@ def performance_of(episode: Episode) -> Performance | Unjudged:
         found = _of_gym(episode, episode.private)
     if isinstance(found, Unjudged):
         return found
-    if any(_HELPER.search(bare(turn.text)) for turn in found.own):
+    said = [bare(turn.text) for turn in found.own]
+    if any(sign.search(text) for sign in (_HELPER, _BRIEFED) for text in said):
         return Unjudged("invalid_transcript")
     return found
 

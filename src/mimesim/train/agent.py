@@ -21,6 +21,7 @@ from transformers import PrinterCallback
 
 from mimesim import config as configs
 from mimesim import jsonio
+from mimesim.config.build import HUB
 from mimesim.config.ranges import COUNT, NATURAL, POSITIVE, ROWS, check_ranges
 from mimesim.errors import ConfigError, EnvironmentFault
 from mimesim.models.local import quiet_loading
@@ -38,7 +39,7 @@ from mimesim.train.agent_cast import (
 )
 from mimesim.train.alarms import AlarmConfig, Alarms
 from mimesim.train.coach import CoachConfig, read_coach
-from mimesim.train.collect import GymCollector
+from mimesim.train.collect import GymCollector, World
 from mimesim.train.credit import CreditConfig
 from mimesim.train.csd import CsdConfig, CsdTrainer, check_csd
 from mimesim.train.csd_record import csd_block
@@ -199,7 +200,7 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
     config = arms.applied(config)
     config.launch.start()
     check_geometry(config, config.accumulation, launch.processes())
-    check_trackers(config.trackers)
+    check_agent(config)
     config.sampler.check_here()
     _make_start(config)
     place = {"checkpoint": str(config.out / "policy")}
@@ -213,15 +214,45 @@ def train_agent(config: AgentConfig, *, on_batch: OnBatch | None = None) -> dict
         return result
 
 
-def _make_start(config: AgentConfig) -> None:
-    """Make the warm-started policy that the run begins with, if it is to be made."""
+def check_agent(config: AgentConfig) -> str:
+    """Refuse a run that could only fail; no weights are read, and no model is asked.
+
+    Returns:
+        What has to be made before the run; empty = nothing.
+
+    Raises:
+        UsageError: a name that nobody has, an option that is not known, tasks that are not there.
+    """
+    check_trackers(config.trackers)
+    gyms.fingerprints(config.gyms)
+    worlds = make_worlds(config)
+    practice_of(config)
+    found = [worlds] if isinstance(worlds, World) else list(worlds.values())
+    coach_of(arms.applied(config), list({id(world.user): world.user for world in found}.values()))
+    _check_start(config)
+    place = str(config.init)
+    if config.start is not None or place == "embedded" or place.startswith(HUB):
+        return ""
+    return "" if config.init.expanduser().is_dir() else f"'init': there is no folder {place} yet"
+
+
+def _check_start(config: AgentConfig) -> None:
+    """Refuse a warm start that makes another policy than the run begins with."""
     if config.start is None or (config.init / "model.safetensors").is_file():
         return
     if (config.start.out / "policy").absolute() != config.init.absolute():
         raise ConfigError(
-            f"'start.out' makes {str(config.start.out / 'policy')!r}",
-            expected=f"'init', which is {str(config.init)!r}",
+            f"'init' {str(config.init)!r} is not there, and 'start.out' makes "
+            f"{str(config.start.out / 'policy')!r}",
+            expected="one folder",
+            mend="name a folder that is there, or let 'start.out' follow 'init'",
         )
+
+
+def _make_start(config: AgentConfig) -> None:
+    """Make the warm-started policy that the run begins with, if it is to be made."""
+    if config.start is None or (config.init / "model.safetensors").is_file():
+        return
     if launch.processes() > 1:
         raise ConfigError(
             "'start' makes the first policy in one process",

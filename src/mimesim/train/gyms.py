@@ -25,7 +25,7 @@ from mimesim.seeds import derive, file_fingerprint, generator
 from mimesim.train.credit import CreditConfig
 from mimesim.users.mixture import UserShare, check_shares
 
-_SINGLE = ("gym", "profile", "gym_options")
+SINGLE = ("gym", "profile", "gym_options")
 """Keys of a run in one gym."""
 _USUAL = ("support-desk", "compact")
 """Gym and profile of a run that names none."""
@@ -83,7 +83,7 @@ def settle(tree: dict[str, Any]) -> None:
     """
     if not tree.get("gyms"):
         return
-    said = {key: tree.pop(key) for key in _SINGLE if key in tree}
+    said = {key: tree.pop(key) for key in SINGLE if key in tree}
     for key, value in said.items():
         raise _both(key, source_of(value).at([key]))
 

@@ -57,6 +57,39 @@ def test_an_unfit_template_is_refused_with_the_reason(template: str, reason: str
     assert "install" in str(caught.value)
 
 
+@pytest.mark.parametrize("thoughts", [True, False])
+def test_with_our_template_a_conversation_only_grows(thoughts: bool) -> None:
+    """C-TPL-04: whatever ends on a complete turn begins the rest, in text and in tokens."""
+    tokenizer = tiny.tokenizer()
+    talk = [ChatMessage("system", "be brief")]
+    for k in range(1, 4):
+        thought = f"<think>\nt{k}\n</think>\n\n" if thoughts else ""
+        talk += [ChatMessage("user", f"u{k}"), ChatMessage("assistant", f"{thought}a{k}")]
+    whole, ids = templates.render(tokenizer, talk), templates.render_ids(tokenizer, talk)
+    for k in range(1, len(talk)):
+        assert whole.startswith(templates.render(tokenizer, talk[:k]))
+        known = templates.render_ids(tokenizer, talk[:k])
+        assert ids[: len(known)] == known
+    assert all(message.content in whole for message in talk)
+
+
+@pytest.mark.parametrize("name", ["qwen3", "qwen3_5_think", "qwen3_5_nothink"])
+def test_a_stock_template_that_rewrites_thoughts_is_refused_for_training(name: str) -> None:
+    """C-TPL-04, the refusal: one message more takes a thought away, and the reason says so."""
+    family = families.QWEN3 if name == "qwen3" else families.QWEN35
+    tokenizer = families.in_memory(families.original(family, name))
+    talk = [
+        ChatMessage("user", "u1"),
+        ChatMessage("assistant", "<think>\nt1\n</think>\n\na1"),
+        ChatMessage("user", "u2"),
+    ]
+    shorter, longer = (templates.render(tokenizer, talk[:k]) for k in (2, 3))
+    assert not longer.startswith(shorter)
+    with pytest.raises(EnvironmentFault, match="thoughts in them") as caught:
+        templates.check_template(tokenizer)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("template", [ALTERNATING, UNMARKED])
 def test_a_template_that_only_restricts_may_be_trained_with(template: str) -> None:
     assert templates.check_template(with_template(template)).end == "<|im_end|>"

@@ -109,6 +109,37 @@ def test_a_supplied_empty_thought_carries_no_loss(family: Family) -> None:
     assert supplied == ("qwen3" in family.name)
 
 
+OSS = Family(
+    "oss", "", ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>"), "<|end|>"
+)
+STOCK = [
+    families.original(families.QWEN3, "qwen3"),
+    families.original(families.LLAMA3, "llama3_1"),
+    families.original(families.GEMMA, "gemma3"),
+    families.original(OSS, "gptoss"),
+]
+
+
+@pytest.mark.parametrize("family", STOCK, ids=lambda f: f.name)
+def test_a_template_without_generation_marks_gets_an_exact_mask_or_is_refused(
+    family: Family,
+) -> None:
+    """C-RL-05: never all of a row, never nothing; what does not fit is refused by name."""
+    assert "{% generation" not in family.template.replace("{%-", "{%")
+    talk = [ChatMessage("user", "hello"), ChatMessage("assistant", "i am fine")]
+    replaced = families.in_memory(family)  # knows the tokens of our template, which is put in
+    templates.prepare(replaced)
+    assert learnt(replaced, templates.mask_rows(replaced, talk)) == "i am fine<|im_end|>"
+    if family.name == "gptoss":
+        with pytest.raises(EnvironmentFault, match="not fit for training.*rewrites") as caught:
+            templates.prepare(families.without_chatml(family))
+        assert "\n" not in str(caught.value)
+    elif family.name != "qwen3":  # whose own tokens are those of our template
+        kept = families.without_chatml(family)
+        templates.prepare(kept)
+        assert learnt(kept, templates.mask_rows(kept, talk)) == f"i am fine{family.end}"
+
+
 def test_a_given_assistant_turn_is_not_learnt() -> None:
     row = templates.mask_rows(TOKENIZER, TALK, learn=[False, True])
     assert learnt(TOKENIZER, row) == "here<|im_end|>"

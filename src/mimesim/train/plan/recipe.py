@@ -214,6 +214,13 @@ class ValidationView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SamplerView:
+    """Of `train.sampling.SamplerConfig`."""
+
+    kind: str = "local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentView:
     """Of `train.agent.AgentConfig`."""
 
@@ -238,6 +245,7 @@ class AgentView:
     dtype: str = "fp32"
     threads: int = 1
     launch: LaunchView = field(default_factory=LaunchView)
+    sampler: SamplerView = field(default_factory=SamplerView)
     validation: ValidationView = field(default_factory=ValidationView)
 
     @classmethod

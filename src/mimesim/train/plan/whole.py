@@ -10,7 +10,7 @@ from typing import Any
 from mimesim.train.plan import published
 from mimesim.train.plan.assumptions import Side
 from mimesim.train.plan.estimate import Estimate, Sketch, sketch
-from mimesim.train.plan.recipe import Asked
+from mimesim.train.plan.recipe import AgentView, Asked
 from mimesim.train.plan.timing import Setting
 from mimesim.train.plan.workload import Reinforced, Split
 
@@ -108,6 +108,16 @@ def _side_json(found: Estimate) -> dict[str, Any]:
     }
 
 
+def _sampling(view: Any) -> str:
+    """Return what to know of a plan with an engine: the trainer has none unless it is told of one."""
+    if isinstance(view, AgentView) and view.sampler.kind == "vllm":
+        return "sampling by vLLM, as the recipe says, nobody has run with this project"
+    return (
+        "sampling by vLLM is assumed, as in the published runs; as it stands this recipe samples in "
+        "the trainer's own process, which --engine hf counts"
+    )
+
+
 def _warnings(found: Sketch) -> list[str]:
     load, setting, sides = found.load, found.setting, found.sides
     told = []
@@ -121,5 +131,5 @@ def _warnings(found: Sketch) -> list[str]:
     if any(call.dollars is None for call in sides["point"].calls):
         told.append("a model has no price; give one with --prices")
     if isinstance(load, Reinforced) and setting.engine == "vllm":
-        told.append("sampling by vLLM is assumed, which nobody has run with this project")
+        told.append(_sampling(found.read.view))
     return told
