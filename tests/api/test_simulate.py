@@ -19,6 +19,7 @@ from mimesim.dialogue.stop import Party, StopReason
 from mimesim.dialogue.types import Reply, Thought
 from mimesim.errors import ConfigError, DataError, EnvironmentFault, UsageError, UserError
 from mimesim.scenarios.types import Scenario
+from tests.support.stub_server import StubRequest, StubServer
 
 LINES = ["hello", "it is order 41"]
 GOALS = ["get a refund for the blue kettle", "change the date of a visit"]
@@ -201,6 +202,69 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
     assert said(one(lambda message: next(answers)))[1] == ("agent", "Your refund is on its way.")
     episode = one(lambda message: " \n")
     assert (episode.stop.reason, episode.stop.by) == (StopReason.AGENT_ERROR, Party.AGENT)
+
+
+def test_an_empty_message_of_the_user_is_drawn_again_and_never_delivered() -> None:
+    """C-MSG-02, without the tool: users own none, and a scenario that gives them some is refused.
+
+    A call that the model makes all the same is no message. It is drawn again under another seed
+    from the same prompt; there is no reminder, so none can end up among the turns.
+    """
+    call = {"id": "c1", "type": "function", "function": {"name": "toggle_wifi", "arguments": "{}"}}
+    called: dict[str, Any] = {"content": None, "tool_calls": [call]}
+    drawn: list[str | dict[str, Any]] = [
+        "no wifi here",
+        called,
+        " \u200b",
+        "it works now",
+        "###STOP###",
+    ]
+    with StubServer(drawn) as server:
+        episode = one(shop, scenarios=["get online"], user=f"trained:openai:stub@{server.url}")
+        again = [request.body for request in server.generations[1:4]]
+    assert [text for role, text in said(episode) if role == "user"] == [
+        "no wifi here",
+        "it works now",
+    ]
+    assert {turn.role.value for turn in episode.turns} == {"user", "agent"}
+    assert not any(turn.tool_calls for turn in episode.turns)
+    assert [entry["guard"] for entry in episode.guards] == ["empty", "empty"]
+    assert again[0]["messages"] == again[1]["messages"] == again[2]["messages"]
+    assert len({body["seed"] for body in again}) == 3
+
+    def silent(request: StubRequest) -> str | dict[str, Any]:
+        return "no wifi here" if len(request.body["messages"]) == 2 else called
+
+    with StubServer(silent) as server:
+        failed = one(shop, scenarios=["get online"], user=f"trained:openai:stub@{server.url}")
+    assert (failed.stop.reason, failed.stop.by) == (StopReason.USER_ERROR, Party.USER)
+    assert failed.outcome.status.value == "user_failure"
+    assert said(failed) == [("user", "no wifi here")]
+
+
+def test_several_messages_of_the_agent_stay_several() -> None:
+    """C-TPL-02: told in order, also around a call; what the user did not hear is not delivered."""
+    call = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
+    answer = [
+        {"role": "assistant", "content": "Checking \ud83d", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Mon \ud83d"},
+        {"role": "assistant", "content": "It ships on Monday."},
+    ]
+
+    def customer(messages: list[Any], scenario: dict[str, Any]) -> str:
+        if messages and scenario["goal"] == "fail":
+            raise ConnectionError("down")
+        return "when?"
+
+    fine, lost = mimesim.simulate(
+        lambda messages: answer, ["ask", "fail"], user=customer, max_turns=2
+    ).episodes
+    first = [("user", "when?"), ("agent", "Checking \ufffd")]
+    told = [*first, ("agent", ""), ("tool", "Mon \ufffd"), ("agent", "It ships on Monday.")]
+    assert said(fine)[:5] == told
+    assert fine.steps[0].content == "Checking \ufffd\n\nIt ships on Monday."
+    assert fine.steps[0].turn == 4
+    assert said(lost) == [told[0], *told[2:4]]
 
 
 def test_tools_of_the_agents_own_are_recorded_and_hidden_from_the_user() -> None:

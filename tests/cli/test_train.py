@@ -131,3 +131,40 @@ def test_arms_that_cannot_be_are_told_in_one_line(
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     assert told in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "typed", "told"),
+    [
+        ("csd-mini", "gym='tao'", "unknown gym 'tao'"),
+        ("csd-mini", "judge='selfie'", "unknown judge 'selfie'"),
+        ("csd-mini", "gym_options={x=1}", "no option 'x'"),
+        ("csd-mini", "trackers=['x']", "unknown tracker 'x'"),
+        ("csd-mini", "coach='user'", "'scripted:realistic' has none"),
+        ("csd-mini", "init='/nowhere'", "'/nowhere' is not there"),
+        ("csd-mini", "clip=[-0.1,-0.2]", "the lower end of 'clip' cannot be -0.1"),
+        ("csd-mini", "clip=[0.2,0]", "the upper end of 'clip' cannot be 0.0"),
+        ("mixture-mini", "gyms=[{gym='tau',rows=9,profile='x'}]", "unknown profile of tau 'x'"),
+        ("mixture-mini", "gyms=[{gym='tau',rows=9,user='scripted:x'}]", "scripted user 'x'"),
+        ("mixture-mini", "gyms=[{gym='tau',rows=9,tasks='no'}]", "'gyms.0.tasks' cannot be read"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would(
+    recipe: str, typed: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--recipe", recipe, "--quick", "--set", typed]
+    assert invoke(["train", "agent", *given, "--dry-run"]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert told in line
+
+
+def test_a_dry_run_of_several_gyms_names_no_single_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    absent = f"init='{tmp_path / 'absent'}'"
+    assert invoke(["train", "agent", "--recipe", "csd", "--set", absent, "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    keys = {line.partition(" = ")[0] for line in shown.out.splitlines()}
+    assert {"gym", "profile", "gym_options"}.isdisjoint(keys)
+    assert "judge = 'self'" in shown.out
+    assert "'init': there is no folder" in shown.err

@@ -51,6 +51,14 @@ def test_verbatim_repetition_needs_both_sides() -> None:
     assert not loop_detected(talk(*stubborn, "refund now"))
 
 
+def test_messages_of_one_side_in_a_row_count_as_one() -> None:
+    first, second = PublicMessage(Role.AGENT, "You're welcome!"), PublicMessage(Role.AGENT, "Bye!")
+    said = talk("thanks!", "x", "bye, thanks")
+    assert loop_detected([said[0], first, second, said[2], first, second])
+    other = PublicMessage(Role.AGENT, "Your parcel is here.")
+    assert not loop_detected([said[0], first, other, said[2], first, second])
+
+
 def test_tools_are_looked_through() -> None:
     noise = PublicMessage(Role.TOOL, "r", owner=Role.AGENT)
     said = talk("thanks!", "You're welcome!", "bye", "Goodbye!")

@@ -61,6 +61,31 @@ def test_a_training_that_came_to_nothing_does_not_keep_the_folder(tmp_path: Path
         hold(tmp_path)
 
 
+def test_what_a_start_made_goes_with_it_unless_something_was_learnt(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("stays")
+    other = {**SETTINGS, "lr": 1e-2}
+
+    def fail(settings: dict[str, object]) -> None:
+        for name in ("tracking", "trainer"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        jsonio.write_json(tmp_path / "frozen.json", {})
+        raise EnvironmentFault("the judge is down")
+
+    with pytest.raises(EnvironmentFault), training_folder(tmp_path, SETTINGS):
+        fail(SETTINGS)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(EnvironmentFault), training_folder(tmp_path, other):  # noqa: PT012 - as above
+        checkpoint(tmp_path / "trainer", 1)
+        fail(other)
+    assert (tmp_path / "tracking").is_dir()
+    with pytest.raises(UsageError, match="other settings"):
+        hold(tmp_path)
+    taken = tmp_path / "mine.txt"
+    with pytest.raises(EnvironmentFault, match="a file stands where a folder should be"):
+        hold(taken)
+    assert taken.read_text() == "stays"
+
+
 def test_two_processes_cannot_train_in_one_folder(tmp_path: Path) -> None:
     with training_folder(tmp_path, SETTINGS), pytest.raises(EnvironmentFault, match="another proc"):
         hold(tmp_path)

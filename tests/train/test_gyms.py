@@ -240,7 +240,7 @@ def test_rows_of_one_task_are_groups_of_their_own(start: Path, tmp_path: Path) -
 
 def test_what_each_gym_is_played_with() -> None:
     people = (UserShare("scripted:neutral"), UserShare("scripted:B3"))
-    table = GymShare(gym="turtle", rows=3, judge="rule", options={"max_turns": 4})
+    table = GymShare(gym="turtle", rows=3, judge="rule", options={"show_reward": "both"})
     tau = GymShare(gym="tau", rows=3, users=people, action_format="tool-call")
     worlds = make_worlds(AgentConfig(gyms=(DESK, RULE, table, tau), user="scripted:neutral"))
     assert isinstance(worlds, dict)
@@ -251,7 +251,7 @@ def test_what_each_gym_is_played_with() -> None:
     assert [w.limits.max_steps for w in worlds.values()] == [None, 2, None, None]
     assert [w.action_format for w in worlds.values()] == ["line"] * 3 + ["tool-call"]
     assert worlds["tau"].profile == "mini"
-    assert worlds["turtle"].options["max_turns"] == 4
+    assert worlds["turtle"].options["show_reward"] == "both"
     assert worlds["function"].credit == CreditConfig(turn="em")
     assert isinstance(make_worlds(AgentConfig()), World)
 
@@ -290,6 +290,7 @@ TABLES = '[[gyms]]\ngym = "turtle"\nrows = 9\n'
         (TABLES + "[gym_options]\nx = 1\n", (), r"r\.toml:4: 'gym_options' names one gym"),
         (TABLES * 2, (), "'gyms' names 'turtle' twice"),
         (TABLES.replace("9", "0"), (), "'rows' cannot be 0"),
+        (TABLES.replace("9", "1000000000000"), (), "expected 1 to 1,000,000"),
         (TABLES.replace("rows = 9\n", ""), (), "'gyms.0.rows' is missing"),
         (TABLES + "max_steps = -1\n", (), "'max_steps' cannot be -1"),
         (TABLES + "weight = 2\n", (), "unknown key 'gyms.0.weight'"),
@@ -321,6 +322,21 @@ def test_a_mixture_is_read_and_left(tmp_path: Path) -> None:
         practice_of(AgentConfig(gyms=shares(chess=9)))
     with pytest.raises(UnknownNameError, match="action format"):
         GymShare(gym="tau", rows=1, action_format="morse")
+
+
+def test_a_start_that_cannot_be_leaves_nothing(start: Path, tmp_path: Path) -> None:
+    down = GymShare(gym="turtle", rows=4, judge="model:openai:x@http://127.0.0.1:9/v1")
+    odd = GymShare(gym="tau", rows=4, options={"nix": 1})
+    absent = GymShare(gym="tau", rows=4, tasks=tmp_path)
+    how: dict[str, Any] = {"validation": ValidationConfig(), "trackers": ("auto",)}
+    for second, told in (
+        (down, "127.0.0.1:9"),
+        (odd, "'tau' has no option 'nix'"),
+        (absent, r"'gyms\.1\.tasks' cannot be read: Is a directory"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            train_agent(mixed(start, tmp_path / "out", gyms=(DESK, second), **how))
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_gym_with_one_group_cannot_be_held_out(tmp_path: Path) -> None:

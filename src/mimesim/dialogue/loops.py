@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 from mimesim.dialogue.types import PublicMessage, Role
 
@@ -55,9 +56,14 @@ def loop_detected(messages: Sequence[PublicMessage]) -> bool:
     """Tell whether the conversation up to now goes round in circles.
 
     True after two consecutive pairs (user, agent) of pure courtesies, or when the user says the
-    same words again after three identical pairs in a row. Tool traffic is looked through.
+    same words again after three identical pairs in a row. Tool traffic is looked through, and
+    messages of one side in a row count as one.
     """
-    words = [m for m in messages if m.role in (Role.USER, Role.AGENT) and m.content.strip()]
+    spoken = [m for m in messages if m.role in (Role.USER, Role.AGENT) and m.content.strip()]
+    words = [
+        PublicMessage(role, " ".join(m.content for m in group))
+        for role, group in groupby(spoken, key=lambda m: m.role)
+    ]
     return _courtesies(words) or _repeats(words)
 
 

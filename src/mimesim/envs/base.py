@@ -247,8 +247,9 @@ class AgentMove:
         action: set when the agent already speaks typed actions (scripted agents).
         reasoning: private to the agent; stored apart, never shown to the user.
         finish_reason: `length` = cut by the token cap.
-        activity: what the agent did with tools of its own before it spoke; the record and the agent
-            itself keep it, the user never sees it.
+        activity: what the agent did with tools of its own, and said, before its last message; the
+            record and the agent itself keep it, the user hears `text` alone.
+        last: the last of several messages, where `text` joins them all; None = there is one.
     """
 
     text: str
@@ -257,6 +258,7 @@ class AgentMove:
     usage: Usage = Usage()
     finish_reason: str = "stop"
     activity: tuple[PublicMessage, ...] = ()
+    last: str | None = None
 
 
 class Agent(Protocol):

@@ -331,7 +331,13 @@ class _Conversation:
         if action is not None:
             action = replace(action, content=replace_surrogates(action.content)[0])
         reasoning = "\n\n".join(part for part in (move.reasoning, parts.reasoning) if part)
-        return replace(move, text=text, action=action, reasoning=reasoning)
+        activity = tuple(
+            replace(done, content=replace_surrogates(done.content)[0]) for done in move.activity
+        )
+        last = None if move.last is None else replace_surrogates(move.last)[0]
+        return replace(
+            move, text=text, action=action, reasoning=reasoning, activity=activity, last=last
+        )
 
     async def _execute(self, action: AgentAction) -> StepResult:
         """Step the gym; a failure that committed nothing is tried again where that can help."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -122,6 +122,7 @@ class Recorder:
         self._observation = Observation("", "")
         self._success: bool | None = None
         self._done = False
+        self._moved_at = 0
         self._guards: list[dict[str, Any]] = []
         self._errors: list[dict[str, Any]] = []
         self._thoughts: list[dict[str, Any]] = []
@@ -159,11 +160,14 @@ class Recorder:
             self._user_turn(self._opening, reply, delivered=True)
 
     def agent_move(self, move: AgentMove, action: AgentAction, latency: float) -> PublicMessage:
-        """Write down the agent's message and return its public form."""
+        """Write down the agent's messages and return the public form of the last."""
+        self._moved_at = len(self.turns)
         for done in move.activity:
             self._append(done, self.header.agent)
             self.history.append(done)
         message = as_message(action, move.text)
+        if move.last is not None:
+            message = replace(message, content=move.last)
         turn = self._append(
             message, self.header.agent, finish_reason=move.finish_reason, latency_s=latency
         )
@@ -173,9 +177,12 @@ class Recorder:
         return message
 
     def agent_move_failed(self) -> None:
-        """Mark the last message of the agent as never handed over: the gym did not execute it."""
-        last = self.turns[-1]
-        self.turns[-1] = Turn(**{**_shallow(last), "delivered": False})
+        """Mark the agent's last words as never handed over: the gym did not execute them."""
+        last = len(self.turns) - 1
+        for place in range(self._moved_at, last + 1):
+            turn = self.turns[place]
+            if place == last or (turn.role is Role.AGENT and turn.content):
+                self.turns[place] = Turn(**{**_shallow(turn), "delivered": False})
         self.history.pop()
 
     def step(self, move: AgentMove, action: AgentAction, result: StepResult) -> None:

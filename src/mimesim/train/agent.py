@@ -67,7 +67,7 @@ from mimesim.train.warmstart import WarmConfig, warm_start
 from mimesim.train.weights import load_start, save_whole, start_identity, with_lora
 from mimesim.users.mixture import UserShare, check_shares
 
-__all__ = ["AgentConfig", "BatchLog", "OnBatch", "train_agent"]
+__all__ = ["AgentConfig", "BatchLog", "OnBatch", "check_agent", "train_agent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

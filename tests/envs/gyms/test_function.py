@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,7 +273,7 @@ def test_a_rule_is_never_evaluated_as_code(
 ) -> None:
     """C-SEC-03: it is refused when it is read, whatever it holds; no file appears."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="rule|holds"):
+    with pytest.raises(DataError, match=r"rule|holds"):
         rules.parse(rule)
     assert check_tasks([task_of(rule=rule)])
     assert list(tmp_path.iterdir()) == []

@@ -131,7 +131,7 @@ def test_a_template_without_generation_marks_gets_an_exact_mask_or_is_refused(
     templates.prepare(replaced)
     assert learnt(replaced, templates.mask_rows(replaced, talk)) == "i am fine<|im_end|>"
     if family.name == "gptoss":
-        with pytest.raises(EnvironmentFault, match="not fit for training.*rewrites") as caught:
+        with pytest.raises(EnvironmentFault, match=r"not fit for training.*rewrites") as caught:
             templates.prepare(families.without_chatml(family))
         assert "\n" not in str(caught.value)
     elif family.name != "qwen3":  # whose own tokens are those of our template

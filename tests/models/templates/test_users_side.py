@@ -77,9 +77,7 @@ def test_a_local_model_reads_a_refused_system_text_all_the_same() -> None:
         templates.render(gemma, talk)
     network = tiny.model()
     network.resize_token_embeddings(len(gemma))
-    model = LocalChatModel(
-        Loaded(network, gemma), LocalOptions(dtype="fp32"), Identity("llm", "x")
-    )
+    model = LocalChatModel(Loaded(network, gemma), LocalOptions(dtype="fp32"), Identity("llm", "x"))
 
     async def answered() -> int | None:
         try:

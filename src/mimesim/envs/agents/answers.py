@@ -56,24 +56,33 @@ def _ending(answer: AgentEnd, spec: GymSpec) -> AgentMove:
 def _talk(answer: Any) -> AgentMove:
     """Read an answer where there is nothing to act on: its calls went to tools of the agent's own.
 
-    Everything it says is said, calls and results are its activity. Of a list that repeats the
-    conversation, what follows the user's last words is the answer.
+    Everything it says is heard as one message, calls and results are its activity; the record has
+    all of it in order. Of a list that repeats the conversation, what follows the user's last words
+    is the answer.
     """
     several = isinstance(answer, list) and answer and all(_is_message(entry) for entry in answer)
     messages: list[Any] = answer if several else [answer]
     heard = [place for place, m in enumerate(messages) if several and m.get("role") == "user"]
-    said, activity, reasoning = [], [], []
+    said, done, reasoning = [], [], []
     for message in messages[heard[-1] + 1 if heard else 0 :]:
         role = message.get("role") if several else "assistant"
         if role == "tool":
-            activity.append(_tool_result(message))
+            done.append(_tool_result(message))
         elif role == "assistant":
             content, calls = _content_and_calls(message)
             parts = thinking.split_agent(_plain(content))
-            said += [] if thinking.is_blank(parts.text) else [parts.text]
+            words = [] if thinking.is_blank(parts.text) else [parts.text]
+            said += words
             reasoning += [parts.reasoning] if parts.reasoning else []
-            activity += [PublicMessage(Role.AGENT, "", calls)] if calls else []
-    return AgentMove("\n\n".join(said), reasoning="\n\n".join(reasoning), activity=tuple(activity))
+            done += [PublicMessage(Role.AGENT, text) for text in words]
+            done += [PublicMessage(Role.AGENT, "", calls)] if calls else []
+    spoken = [place for place, m in enumerate(done) if m.role is Role.AGENT and m.content]
+    return AgentMove(
+        "\n\n".join(said),
+        reasoning="\n\n".join(reasoning),
+        activity=tuple(m for place, m in enumerate(done) if place not in spoken[-1:]),
+        last=said[-1] if len(said) > 1 else None,
+    )
 
 
 def _tool_result(message: Mapping[str, Any]) -> PublicMessage:

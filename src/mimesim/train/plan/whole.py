@@ -113,8 +113,8 @@ def _sampling(view: Any) -> str:
     if isinstance(view, AgentView) and view.sampler.kind == "vllm":
         return "sampling by vLLM, as the recipe says, nobody has run with this project"
     return (
-        "sampling by vLLM is assumed, as in the published runs; as it stands this recipe samples in "
-        "the trainer's own process, which --engine hf counts"
+        "sampling by vLLM is assumed, which nobody has run with this project; as it stands this "
+        "recipe samples in the trainer's own process, which --engine hf counts"
     )
 
 
