@@ -51,7 +51,8 @@ def test_the_arms_of_the_paper_differ_only_in_user_and_alpha(
 
     gpt, mimesis, csd = dry("grpo-gpt55"), dry("grpo-mimesis"), dry("csd")
     swapped = {key for key in gpt if gpt[key] != mimesis[key]}
-    assert swapped == {"out", "user", "judge"}
+    assert swapped == {"out", "user"}
+    assert {arm["judge"] for arm in (gpt, mimesis, csd)} == {"self"}  # of whichever user is met
     coached = {key for key in gpt if mimesis[key] != csd[key]}
     assert coached == {"out", "csd", "notes", "coach"}
     for arm in (gpt, mimesis, csd):

@@ -123,8 +123,8 @@ def _check_result(path: Path) -> None:
 def _reap(running: dict[str, _Process], tell: OnProgress) -> None:
     for name, process in list(running.items()):
         code = process.poll()
+        tell(process.progress())  # a short stage has its last words told, too
         if code is None:
-            tell(process.progress())
             continue
         del running[name]
         if code != 0 or not process.stage.done():
