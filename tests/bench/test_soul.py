@@ -151,5 +151,6 @@ def test_what_cannot_be_scored_is_told(run: Path, tmp_path: Path) -> None:
         SUITE.score(Inputs(SessionSet("x", ())))
     with pytest.raises(UsageError, match="axis_map 'mine'"):
         _score(read_sessions(str(run)), options={"axis_map": "mine"})
-    with pytest.raises(UsageError, match="unknown"):
-        SUITE.simulate(Simulation("nobody:x", tmp_path / "n"))
+    for nobody in ("nobody:x", "scripted:realistc"):
+        with pytest.raises(UsageError, match="unknown"):
+            SUITE.simulate(Simulation(nobody, tmp_path / "n"))

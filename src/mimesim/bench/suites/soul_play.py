@@ -94,11 +94,11 @@ def player_of(asked: Simulation) -> ChatPlayers | Ends:
     Raises:
         UsageError: a user without a model.
     """
+    source = make_user(asked.user, options=asked.user_options)
     if is_scripted(asked.user):
         silent = Ends("null")
-        silent.identity = Identity("scripted", asked.user)
+        silent.identity = source.identity
         return silent
-    source = make_user(asked.user, options=asked.user_options)
     if not isinstance(source, SimulatorSource):
         raise UsageError(
             f"user {asked.user!r} has no model that could read a question",
